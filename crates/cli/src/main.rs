@@ -1,0 +1,2 @@
+//! The one command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The one entry point for developers.
+fn main() {}
