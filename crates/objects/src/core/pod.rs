@@ -1,0 +1,309 @@
+//! Pods and the pod templates of workloads: what scheduling reads of them. Of ports, volumes, spread
+//! and pod affinity it is only kept that they ask for something, for nothing checks them yet;
+//! probes, environment and commands never are.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::{NodeAffinity, PreemptionPolicy, ResourceList, TaintEffect};
+use crate::macros::{flags, object, words};
+use crate::meta::{Condition, Labels, ObjectMeta};
+
+object! {
+    /// A pod.
+    pub struct Pod {
+        /// Metadata.
+        pub metadata: ObjectMeta,
+        /// What is wanted.
+        pub spec: PodSpec,
+        /// What is.
+        pub status: PodStatus,
+    }
+
+    /// The pod that a workload makes.
+    pub struct PodTemplateSpec {
+        /// Labels and annotations of the pods.
+        pub metadata: ObjectMeta,
+        /// Spec of the pods.
+        pub spec: PodSpec,
+    }
+
+    /// What a pod wants.
+    pub struct PodSpec {
+        /// Who places the pod; empty means `default-scheduler`.
+        pub scheduler_name: String,
+        /// Where the pod is; empty while it waits.
+        pub node_name: String,
+        /// Labels that the node must have.
+        pub node_selector: Labels,
+        /// Affinity.
+        pub affinity: Option<Affinity>,
+        /// Tolerations.
+        pub tolerations: Vec<Toleration>,
+        /// Priority as admission resolved it; none in raw manifests.
+        pub priority: Option<i32>,
+        /// Name of the priority class.
+        pub priority_class_name: String,
+        /// Whether the pod may preempt; none in raw manifests.
+        pub preemption_policy: Option<PreemptionPolicy>,
+        /// While there is any, the pod is not scheduled.
+        pub scheduling_gates: Vec<PodSchedulingGate>,
+        /// The group that the pod is scheduled with.
+        pub scheduling_group: Option<PodSchedulingGroup>,
+        /// Containers.
+        pub containers: Vec<Container>,
+        /// Init containers; those that always restart are sidecars.
+        pub init_containers: Vec<Container>,
+        /// What the runtime class adds.
+        pub overhead: ResourceList,
+        /// Requests of the pod as a whole.
+        pub resources: Option<ResourceRequirements>,
+        /// Claims that the pod uses.
+        pub resource_claims: Vec<PodResourceClaim>,
+        /// Grace at deletion in seconds; none means 30.
+        pub termination_grace_period_seconds: Option<i64>,
+        /// Limit of the run in seconds.
+        pub active_deadline_seconds: Option<i64>,
+        /// When containers restart.
+        pub restart_policy: RestartPolicy,
+        /// Name of the runtime class.
+        pub runtime_class_name: Option<String>,
+        /// Whether pods must be spread evenly.
+        pub topology_spread_constraints: StrictSpread,
+        /// Whether volumes decide where the pod can be.
+        pub volumes: BoundVolumes,
+    }
+
+    /// Affinity of a pod.
+    pub struct Affinity {
+        /// To nodes.
+        pub node_affinity: Option<NodeAffinity>,
+        /// To nodes with other pods.
+        pub pod_affinity: PodAffinity,
+        /// Away from nodes with other pods.
+        pub pod_anti_affinity: PodAffinity,
+    }
+
+    /// Affinity to pods, or anti-affinity.
+    pub struct PodAffinity {
+        /// Whether anything must hold.
+        pub required_during_scheduling_ignored_during_execution: RequiredTerms,
+    }
+
+    /// A gate that keeps a pod from being scheduled.
+    pub struct PodSchedulingGate {
+        /// Name.
+        pub name: String,
+    }
+
+    /// Membership of a pod in a `PodGroup`.
+    pub struct PodSchedulingGroup {
+        /// Name of the `PodGroup` in the pod's namespace.
+        pub pod_group_name: Option<String>,
+    }
+
+    /// A toleration of a node's or a device's taint.
+    pub struct Toleration {
+        /// Key; empty with `Exists` means every key.
+        pub key: String,
+        /// Relation.
+        pub operator: TolerationOperator,
+        /// Value.
+        pub value: String,
+        /// Effect; unset means every effect.
+        pub effect: TaintEffect,
+        /// How long a `NoExecute` taint is borne, in seconds; no part of scheduling.
+        pub toleration_seconds: Option<i64>,
+    }
+
+    /// A container or an init container.
+    pub struct Container {
+        /// Name.
+        pub name: String,
+        /// Of an init container `Always` makes a sidecar.
+        pub restart_policy: Option<RestartPolicy>,
+        /// Resources.
+        pub resources: ResourceRequirements,
+        /// Whether it takes ports of the node.
+        pub ports: HostPorts,
+    }
+
+    /// Requests, limits and claims of a container, or of the pod as a whole.
+    pub struct ResourceRequirements {
+        /// What is reserved.
+        pub requests: ResourceList,
+        /// What may be used.
+        pub limits: ResourceList,
+        /// Which of the pod's claims the container uses.
+        pub claims: Vec<ResourceClaimUse>,
+    }
+
+    /// The use of one of the pod's claims by a container (`ResourceClaim` in `core/v1`).
+    pub struct ResourceClaimUse {
+        /// Name in `spec.resourceClaims`.
+        pub name: String,
+        /// The request in it; empty means all.
+        pub request: String,
+    }
+
+    /// A claim of a pod; exactly one of the two names is set.
+    pub struct PodResourceClaim {
+        /// Name in the pod.
+        pub name: String,
+        /// A claim in the pod's namespace.
+        pub resource_claim_name: Option<String>,
+        /// A template in the pod's namespace, from which the pod gets a claim of its own.
+        pub resource_claim_template_name: Option<String>,
+    }
+
+    /// What is known of a pod.
+    pub struct PodStatus {
+        /// Where in its life the pod is.
+        pub phase: PodPhase,
+        /// The node that is promised to the pod.
+        pub nominated_node_name: String,
+        /// Conditions.
+        pub conditions: Vec<Condition>,
+        /// Containers.
+        pub container_statuses: Vec<ContainerStatus>,
+        /// Init containers.
+        pub init_container_statuses: Vec<ContainerStatus>,
+        /// Resources of the pod as a whole that are in force.
+        pub resources: Option<ResourceRequirements>,
+        /// Resources of the pod as a whole that the node has granted.
+        pub allocated_resources: ResourceList,
+        /// The claims made from templates.
+        pub resource_claim_statuses: Vec<PodResourceClaimStatus>,
+        /// The claim made for extended resources that a device class serves.
+        pub extended_resource_claim_status: Option<PodExtendedResourceClaimStatus>,
+        /// When the kubelet took the pod.
+        pub start_time: Option<Timestamp>,
+    }
+
+    /// What is known of a container.
+    pub struct ContainerStatus {
+        /// Name.
+        pub name: String,
+        /// What the node has granted; none if the kubelet does not say.
+        pub allocated_resources: Option<ResourceList>,
+        /// What is in force; none if the kubelet does not say.
+        pub resources: Option<ResourceRequirements>,
+    }
+
+    /// The claim that was made for an entry of `spec.resourceClaims`.
+    pub struct PodResourceClaimStatus {
+        /// Name in the pod.
+        pub name: String,
+        /// Name of the claim; none if no claim is needed.
+        pub resource_claim_name: Option<String>,
+    }
+
+    /// The claim that was made for the pod's extended resources.
+    pub struct PodExtendedResourceClaimStatus {
+        /// Name of the claim.
+        pub resource_claim_name: String,
+        /// Which request serves which container.
+        pub request_mappings: Vec<ContainerExtendedResourceRequest>,
+    }
+
+    /// A request of that claim.
+    pub struct ContainerExtendedResourceRequest {
+        /// Container.
+        pub container_name: String,
+        /// Extended resource.
+        pub resource_name: String,
+        /// Request in the claim.
+        pub request_name: String,
+    }
+}
+
+flags! {
+    /// Whether a port of a container is one of the node as well.
+    pub struct HostPorts: Port, |port| port.host_port.is_some_and(|port| port != 0);
+    /// Whether there is a term.
+    pub struct RequiredTerms: IgnoredAny, |_| true;
+    /// Whether a constraint on spread is more than a wish.
+    pub struct StrictSpread: Spread, |spread| {
+        spread.when_unsatisfiable.as_deref() == Some("DoNotSchedule")
+    };
+    /// Whether a volume is a persistent one.
+    pub struct BoundVolumes: Volume, |volume| {
+        volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some()
+    };
+}
+
+/// A port of a container.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Port {
+    #[serde(default)]
+    host_port: Option<i32>,
+}
+
+/// A constraint on how pods are spread.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spread {
+    #[serde(default)]
+    when_unsatisfiable: Option<String>,
+}
+
+/// A volume.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Volume {
+    #[serde(default)]
+    persistent_volume_claim: Option<IgnoredAny>,
+    #[serde(default)]
+    ephemeral: Option<IgnoredAny>,
+}
+
+words! {
+    /// Where in its life a pod is.
+    pub enum PodPhase {
+        /// Not all containers have started; also pods that wait for a node.
+        Pending = "Pending",
+        /// At least one container runs.
+        Running = "Running",
+        /// All ended well; holds no resources.
+        Succeeded = "Succeeded",
+        /// All ended, one badly; holds no resources.
+        Failed = "Failed",
+        /// The node does not answer.
+        Unknown = "Unknown",
+    }
+
+    /// When a container restarts.
+    pub enum RestartPolicy {
+        /// Always.
+        Always = "Always",
+        /// If it failed.
+        OnFailure = "OnFailure",
+        /// Never.
+        Never = "Never",
+    }
+
+    /// How a toleration compares with a taint's value.
+    pub enum TolerationOperator {
+        /// The values are equal.
+        Equal = "Equal",
+        /// Any value.
+        Exists = "Exists",
+        /// The taint's integer is greater (alpha).
+        Gt = "Gt",
+        /// The taint's integer is less (alpha).
+        Lt = "Lt",
+    }
+}
+
+impl PodPhase {
+    /// Whether the pod has ended and holds nothing.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        match self {
+            Self::Succeeded | Self::Failed => true,
+            Self::Pending | Self::Running | Self::Unknown | Self::Other(_) => false,
+        }
+    }
+}

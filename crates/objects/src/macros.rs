@@ -1,0 +1,238 @@
+//! The two shapes that every object is made of: a struct whose fields may be absent or null, and
+//! an enum of words that keeps a word it does not know. What a field means stays with its type.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// The type of a field, read as Kubernetes reads it: `null` is the default.
+pub(crate) trait Field<'de>: Deserialize<'de> + Default {
+    /// Reads the field's value.
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::<Self>::deserialize(deserializer)?.unwrap_or_default())
+    }
+}
+
+impl Field<'_> for bool {}
+impl Field<'_> for i32 {}
+impl Field<'_> for i64 {}
+impl Field<'_> for String {}
+impl Field<'_> for serde_json::Value {}
+impl<'de, T: Deserialize<'de>> Field<'de> for Option<T> {}
+impl<'de, T: Deserialize<'de>> Field<'de> for Vec<T> {}
+
+/// A map whose values may be null and whose keys may not repeat: serde's own keeps the last of two.
+impl<'de, V: Deserialize<'de> + Default> Field<'de> for BTreeMap<String, V> {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Unique<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de> + Default> Visitor<'de> for Unique<V> {
+            type Value = BTreeMap<String, V>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+                Ok(BTreeMap::new())
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
+                inner.deserialize_map(self)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+                let mut map = BTreeMap::new();
+                while let Some(key) = entries.next_key::<String>()? {
+                    let value = entries.next_value::<Option<V>>()?.unwrap_or_default();
+                    if map.contains_key(&key) {
+                        return Err(A::Error::custom(format_args!(
+                            "The key `{key}` occurs twice."
+                        )));
+                    }
+                    map.insert(key, value);
+                }
+                Ok(map)
+            }
+        }
+        deserializer.deserialize_option(Unique(PhantomData))
+    }
+}
+
+/// Whether a field holds its default and is left out when written.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A struct read as Kubernetes reads it: absent and null fields are the default, unknown fields are
+/// skipped, and a default is not written.
+macro_rules! object {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident {
+            $( $(#[$field_meta:meta])* $field_vis:vis $field:ident : $type:ty ),* $(,)?
+        }
+    )*) => {$(
+        #[derive(Clone, Debug, Default, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
+        $(#[$meta])*
+        #[serde(rename_all = "camelCase")]
+        $vis struct $name {
+            $(
+                $(#[$field_meta])*
+                #[serde(
+                    default,
+                    deserialize_with = "crate::macros::Field::read",
+                    skip_serializing_if = "crate::macros::is_default"
+                )]
+                $field_vis $field: $type,
+            )*
+        }
+
+        impl $crate::macros::Field<'_> for $name {}
+    )*};
+}
+
+/// An enum of words as one API spells them. The empty word is the default variant; a word that is
+/// not listed is kept in `Other`, for upstream treats unknown words by rules of their own.
+macro_rules! words {
+    ($(
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $(#[$first_meta:meta])* $first:ident = $first_word:literal,
+            $( $(#[$word_meta:meta])* $variant:ident = $word:literal, )*
+        }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $(#[$first_meta])* #[default] $first,
+            $( $(#[$word_meta])* $variant, )*
+            /// A word that this version does not know.
+            Other(Box<str>),
+        }
+
+        impl $name {
+            /// The word as the API spells it.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    Self::$first => $first_word,
+                    $( Self::$variant => $word, )*
+                    Self::Other(word) => word,
+                }
+            }
+        }
+
+        impl $crate::macros::Field<'_> for $name {}
+
+        impl From<&str> for $name {
+            fn from(word: &str) -> Self {
+                match word {
+                    $first_word => Self::$first,
+                    $( $word => Self::$variant, )*
+                    other if other.is_empty() => Self::$first,
+                    other => Self::Other(other.into()),
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = <::std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                Ok(Self::from(word.as_ref()))
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    )*};
+}
+
+/// An enum of words of our own API: a word that is not listed is refused, with the words that are.
+macro_rules! closed_words {
+    ($(
+        $(#[$meta:meta])*
+        pub enum $name:ident { $( $(#[$word_meta:meta])* $variant:ident = $word:literal, )* }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(::serde::Deserialize, ::serde::Serialize)]
+        pub enum $name { $( $(#[$word_meta])* #[serde(rename = $word)] $variant, )* }
+
+        impl $name {
+            /// The word as manifests spell it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $( Self::$variant => $word, )* }
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    )*};
+}
+
+/// Whether a list has an entry of a kind, of which nothing else is kept: what is not checked costs a
+/// byte. It is not written back.
+macro_rules! flags {
+    ($( $(#[$meta:meta])* pub struct $name:ident: $entry:ty, $asks:expr; )*) => {$(
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        $(#[$meta])*
+        pub struct $name(pub bool);
+
+        impl $crate::macros::Field<'_> for $name {}
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let asks: fn(&$entry) -> bool = $asks;
+                $crate::macros::any(deserializer, asks).map(Self)
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                ::serde::Serializer::collect_seq(serializer, [(); 0])
+            }
+        }
+    )*};
+}
+
+/// Whether an entry of a list passes a test; all are read, so that a wrong one is found.
+pub(crate) fn any<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+    asks: fn(&T) -> bool,
+) -> Result<bool, D::Error> {
+    struct Any<T>(fn(&T) -> bool);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Any<T> {
+        type Value = bool;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<bool, A::Error> {
+            let mut found = false;
+            while let Some(entry) = entries.next_element::<T>()? {
+                found |= (self.0)(&entry);
+            }
+            Ok(found)
+        }
+    }
+    deserializer.deserialize_seq(Any(asks))
+}
+
+pub(crate) use {closed_words, flags, object, words};

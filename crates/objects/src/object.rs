@@ -1,0 +1,186 @@
+//! Any one of the objects that are read, and how objects are referred to.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::core::{Namespace, Node, Pod, PriorityClass};
+use crate::meta::ObjectMeta;
+use crate::resource::{
+    DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+};
+use crate::topology::NodeTopology;
+use crate::workload::{Deployment, Job};
+
+/// Declares the kinds that are read: the enums and their tables from one list.
+macro_rules! kinds {
+    ($( $(#[$meta:meta])* $name:ident: $api_version:literal, $scope:ident; )*) => {
+        /// The kind of an object that is read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $( $(#[$meta])* $name, )*
+        }
+
+        /// An object that is read.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Object {
+            $( $(#[$meta])* $name(Box<$name>), )*
+        }
+
+        impl Kind {
+            /// All kinds that are read.
+            pub const ALL: &'static [Self] = &[$( Self::$name, )*];
+
+            /// The kind's name as manifests spell it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $( Self::$name => stringify!($name), )* }
+            }
+
+            /// Group and version in which objects of the kind are kept and written.
+            #[must_use]
+            pub const fn api_version(self) -> &'static str {
+                match self { $( Self::$name => $api_version, )* }
+            }
+
+            /// Whether objects of the kind live in a namespace.
+            #[must_use]
+            pub const fn is_namespaced(self) -> bool {
+                match self { $( Self::$name => kinds!(@$scope), )* }
+            }
+        }
+
+        impl Object {
+            /// The object's kind.
+            #[must_use]
+            pub const fn kind(&self) -> Kind {
+                match self { $( Self::$name(_) => Kind::$name, )* }
+            }
+
+            /// The object's metadata.
+            #[must_use]
+            pub fn metadata(&self) -> &ObjectMeta {
+                match self { $( Self::$name(object) => &object.metadata, )* }
+            }
+
+            /// The object's metadata, to be changed.
+            pub fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                match self { $( Self::$name(object) => &mut object.metadata, )* }
+            }
+        }
+
+        $(
+            impl From<$name> for Object {
+                fn from(object: $name) -> Self {
+                    Self::$name(Box::new(object))
+                }
+            }
+        )*
+
+        impl Serialize for Object {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self { $( Self::$name(object) => typed(self.kind(), object, serializer), )* }
+            }
+        }
+    };
+    (@Namespaced) => { true };
+    (@Cluster) => { false };
+}
+
+kinds! {
+    /// A node.
+    Node: "v1", Cluster;
+    /// A pod.
+    Pod: "v1", Namespaced;
+    /// A namespace.
+    Namespace: "v1", Cluster;
+    /// A priority class.
+    PriorityClass: "scheduling.k8s.io/v1", Cluster;
+    /// A slice of a pool of devices.
+    ResourceSlice: "resource.k8s.io/v1", Cluster;
+    /// A claim of devices.
+    ResourceClaim: "resource.k8s.io/v1", Namespaced;
+    /// A template of claims.
+    ResourceClaimTemplate: "resource.k8s.io/v1", Namespaced;
+    /// A class of devices.
+    DeviceClass: "resource.k8s.io/v1", Cluster;
+    /// A rule that taints devices.
+    DeviceTaintRule: "resource.k8s.io/v1", Cluster;
+    /// A job.
+    Job: "batch/v1", Namespaced;
+    /// A deployment.
+    Deployment: "apps/v1", Namespaced;
+    /// The links of a node.
+    NodeTopology: "phalanx.dev/v1alpha1", Cluster;
+}
+
+/// An object with the two fields that its type does not hold.
+fn typed<T: Serialize, S: Serializer>(
+    kind: Kind,
+    object: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Typed<'a, T> {
+        api_version: &'static str,
+        kind: &'static str,
+        #[serde(flatten)]
+        object: &'a T,
+    }
+    Typed { api_version: kind.api_version(), kind: kind.as_str(), object }.serialize(serializer)
+}
+
+impl Object {
+    /// The object's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.metadata().name
+    }
+
+    /// The object's namespace; empty for a cluster-scoped object.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.metadata().namespace
+    }
+
+    /// What the object is referred to by.
+    #[must_use]
+    pub fn reference(&self) -> ObjectRef {
+        ObjectRef {
+            kind: self.kind(),
+            namespace: self.namespace().to_owned(),
+            name: self.name().to_owned(),
+        }
+    }
+}
+
+/// A reference to an object by kind, namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    /// Kind.
+    pub kind: Kind,
+    /// Namespace; empty for a cluster-scoped object.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectRef {
+    /// `Pod team-a/trainer`, `Node n1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.name.is_empty() {
+            write!(f, "{} without a name", self.kind)
+        } else if self.namespace.is_empty() {
+            write!(f, "{} {}", self.kind, self.name)
+        } else {
+            write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

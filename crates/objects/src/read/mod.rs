@@ -1,0 +1,241 @@
+//! Reads the text of a file: one object, many documents, lists, JSON or YAML. Objects are handed out
+//! as they are read, so a dump of any size is never held as a tree. What is wrong with one object
+//! costs only that object, and is handed out as a problem with its place. Files are opened by others.
+
+mod json;
+mod json_tree;
+mod near;
+mod problem;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod validate;
+mod yaml;
+
+use std::sync::Arc;
+
+pub use problem::{Problem, Severity};
+
+use problem::Report;
+
+use crate::object::{Kind, Object, ObjectRef};
+use shape::Shape;
+use tree::{Node, Place, TreeError, path_text};
+
+/// What a text holds, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// An object.
+    Object(Object, Source),
+    /// An object of a kind or version that is not read.
+    Unknown {
+        /// Group and version.
+        api_version: String,
+        /// Kind.
+        kind: String,
+        /// Where it begins.
+        source: Source,
+    },
+    /// Something that cannot be read, or that is read but looks wrong.
+    Problem(Box<Problem>),
+}
+
+/// Where an object begins.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// The file as it was named to [`read`].
+    pub file: Arc<str>,
+    /// The line, counted from 1.
+    pub line: u32,
+}
+
+/// Reads all of a text and hands out what it holds, in its order. `file` is only named in messages.
+/// JSON and YAML are told apart by the text itself.
+pub fn read(file: &str, bytes: &[u8], sink: &mut dyn FnMut(Item)) {
+    let mut reader = Reader { report: Report::new(file, bytes), sink };
+    if let Some(encoding) = foreign_encoding(bytes) {
+        let message = format!("The file is in {encoding}; save it as UTF-8.");
+        reader.problem(Place { line: 1, column: 1 }, &[], None, message);
+        return;
+    }
+    let start = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+    if json::looks_like_json(bytes.get(start..).unwrap_or_default()) {
+        json::read(&mut reader, bytes, start);
+    } else {
+        yaml::read(&mut reader, bytes, start);
+    }
+}
+
+/// The name of an encoding that is not UTF-8, told by its byte order mark.
+fn foreign_encoding(bytes: &[u8]) -> Option<&'static str> {
+    let marks: [(&[u8], &str); 3] =
+        [(b"\xFF\xFE", "UTF-16"), (b"\xFE\xFF", "UTF-16"), (b"\x00\x00\xFE\xFF", "UTF-32")];
+    marks.into_iter().find(|(mark, _)| bytes.starts_with(mark)).map(|(_, name)| name)
+}
+
+/// Hands out what the two formats find.
+struct Reader<'a> {
+    report: Report<'a>,
+    sink: &'a mut dyn FnMut(Item),
+}
+
+/// What a list says of its items where they do not say it themselves.
+#[derive(Clone, Debug, Default)]
+struct ListType {
+    api_version: Option<String>,
+    /// The kind of the items.
+    kind: Option<String>,
+}
+
+impl ListType {
+    /// From the type of the list: `PodList` holds `Pod`, and `List` anything.
+    fn new(api_version: Option<&str>, kind: Option<&str>) -> Self {
+        let kind = kind.and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
+        Self {
+            // The version of `List` is that of the list itself.
+            api_version: kind.and(api_version).map(str::to_owned),
+            kind: kind.map(str::to_owned),
+        }
+    }
+}
+
+/// Whether a kind is that of a list.
+fn is_list(kind: &str) -> bool {
+    kind.ends_with("List")
+}
+
+impl Reader<'_> {
+    fn source(&self, line: u32) -> Source {
+        Source { file: Arc::clone(&self.report.file), line }
+    }
+
+    fn problem(
+        &mut self,
+        place: Place,
+        path: &[tree::Step],
+        object: Option<ObjectRef>,
+        message: String,
+    ) {
+        self.reported(Severity::Error, place, path, object, message);
+    }
+
+    fn reported(
+        &mut self,
+        severity: Severity,
+        place: Place,
+        path: &[tree::Step],
+        object: Option<ObjectRef>,
+        message: String,
+    ) {
+        let problem = self.report.problem(severity, place, path_text(path), object, message);
+        (self.sink)(Item::Problem(Box::new(problem)));
+    }
+
+    /// Finds how an object is read, or hands out why it is not.
+    fn shape(
+        &mut self,
+        api_version: Option<&str>,
+        kind: Option<&str>,
+        list: &ListType,
+        place: Place,
+    ) -> Option<Shape> {
+        let api_version = api_version.or(list.api_version.as_deref()).unwrap_or_default();
+        let kind = kind.or(list.kind.as_deref()).unwrap_or_default();
+        let missing = match (api_version, kind) {
+            (_, "") => "kind",
+            ("", _) => "apiVersion",
+            (_, "List") => {
+                let message = "A List without items is not read; give its items.";
+                self.problem(place, &[], None, message.to_owned());
+                return None;
+            }
+            _ => {
+                let shape = Shape::find(api_version, kind);
+                if shape.is_none() {
+                    let source = self.source(place.line);
+                    let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
+                    (self.sink)(Item::Unknown { api_version, kind, source });
+                }
+                return shape;
+            }
+        };
+        let message = format!("The object has no `{missing}`, so it is not known what it is.");
+        self.problem(place, &[tree::Step::Key(missing.into())], None, message);
+        None
+    }
+
+    /// Reads an object from its tree.
+    fn tree_object(&mut self, node: &Node, list: &ListType) {
+        let text = |key| node.get(key).and_then(Node::as_str);
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let items = node.get("items").filter(|_| kind.is_some_and(is_list));
+        if let Some(Node { value: tree::Value::Sequence(items), .. }) = items {
+            // A list inside a list: as deep as trees go.
+            let list = ListType::new(api_version, kind);
+            items.iter().for_each(|item| self.tree_object(item, &list));
+            return;
+        }
+        let Some(shape) = self.shape(api_version, kind, list, node.place) else { return };
+        match read_tree(shape, node) {
+            Ok(object) => {
+                // What the API server has made holds no field that it does not know.
+                if object.metadata().uid.is_empty() {
+                    for near in near::misspelt(shape.kind(), node) {
+                        let reference = Some(object.reference());
+                        let (place, message) = (near.place, near.message);
+                        self.reported(Severity::Warning, place, &near.path, reference, message);
+                    }
+                }
+                self.object(object, node.place, |_| Some(node.clone()));
+            }
+            Err(error) => self.tree_error(shape.kind(), node, &error),
+        }
+    }
+
+    fn tree_error(&mut self, kind: Kind, node: &Node, error: &TreeError) {
+        let field = |key| {
+            let value = node.get("metadata").and_then(|metadata| metadata.get(key));
+            value.and_then(Node::as_str).unwrap_or_default().to_owned()
+        };
+        let object = ObjectRef { kind, namespace: field("namespace"), name: field("name") };
+        let place = error.place.unwrap_or(node.place);
+        self.problem(place, &error.path(), Some(object), error.message.clone());
+    }
+
+    /// Checks an object and hands it out. `tree` finds its tree again where a place is needed.
+    fn object(
+        &mut self,
+        mut object: Object,
+        place: Place,
+        tree: impl FnOnce(&mut Self) -> Option<Node>,
+    ) {
+        let issues = validate::check(&object);
+        if !issues.is_empty() {
+            let tree = tree(self);
+            let usable = issues.iter().all(|issue| issue.severity == Severity::Warning);
+            for issue in issues {
+                let place = tree.as_ref().map_or(place, |tree| tree.locate(&issue.path));
+                let reference = Some(object.reference());
+                self.reported(issue.severity, place, &issue.path, reference, issue.message);
+            }
+            if !usable {
+                return;
+            }
+        }
+        if !object.kind().is_namespaced() {
+            object.metadata_mut().namespace.clear();
+        }
+        let source = self.source(place.line);
+        (self.sink)(Item::Object(object, source));
+    }
+}
+
+/// Reads an object of a known shape from its tree.
+fn read_tree(shape: Shape, node: &Node) -> Result<Object, TreeError> {
+    if let Some((path, place)) = node.duplicate_key() {
+        let message = "The key occurs twice in one map; remove one of the two.".to_owned();
+        return Err(TreeError::placed(message, place, path));
+    }
+    shape.read(node)
+}

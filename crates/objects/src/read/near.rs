@@ -1,0 +1,158 @@
+//! Fields of manifests that are nearly those that are known: they would be passed over without a
+//! word. Fields that are like none are left alone, for a newer Kubernetes may know them. Only trees
+//! are looked at, so that large dumps in JSON cost nothing.
+
+use super::tree::{Node, Path, Place, Step, Value};
+use crate::object::Kind;
+
+/// A field that is nearly a known one.
+pub(super) struct Near {
+    pub(super) place: Place,
+    pub(super) path: Path,
+    pub(super) message: String,
+}
+
+/// A map whose fields are known.
+#[derive(Clone, Copy)]
+enum Form {
+    Pod,
+    Container,
+    Resources,
+    PodClaim,
+    Claim,
+    Devices,
+    Request,
+    Asked,
+}
+
+impl Form {
+    /// The names of all its fields (Kubernetes 1.37, and older forms of requests).
+    fn fields(self) -> &'static str {
+        match self {
+            Self::Pod => {
+                "activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig \
+                 dnsPolicy enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork \
+                 hostPID hostUsers hostname hostnameOverride imagePullSecrets initContainers \
+                 nodeName nodeSelector os overhead preemptionPolicy priority priorityClassName \
+                 readinessGates resourceClaims resources restartPolicy runtimeClassName \
+                 schedulerName schedulingGates schedulingGroup securityContext serviceAccount \
+                 serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain \
+                 terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes \
+                 workloadRef"
+            }
+            Self::Container => {
+                "args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports \
+                 readinessProbe resizePolicy resources restartPolicy restartPolicyRules \
+                 securityContext startupProbe stdin stdinOnce terminationMessagePath \
+                 terminationMessagePolicy tty volumeDevices volumeMounts workingDir"
+            }
+            Self::Resources => "claims limits requests",
+            Self::PodClaim => "name resourceClaimName resourceClaimTemplateName source",
+            Self::Claim => "controller devices",
+            Self::Devices => "config constraints requests",
+            Self::Request | Self::Asked => {
+                "adminAccess allocationMode capacity count derivedAttributes deviceClassName \
+                 exactly firstAvailable name selectors tolerations"
+            }
+        }
+    }
+
+    /// The form of a field, or of the entries of its list.
+    fn of(self, field: &str) -> Option<Self> {
+        match (self, field) {
+            (Self::Pod, "containers" | "initContainers") => Some(Self::Container),
+            (Self::Pod | Self::Container, "resources") => Some(Self::Resources),
+            (Self::Pod, "resourceClaims") => Some(Self::PodClaim),
+            (Self::Claim, "devices") => Some(Self::Devices),
+            (Self::Devices, "requests") => Some(Self::Request),
+            (Self::Request, "exactly" | "firstAvailable") => Some(Self::Asked),
+            _ => None,
+        }
+    }
+}
+
+/// The fields of an object that are nearly known ones.
+pub(super) fn misspelt(kind: Kind, object: &Node) -> Vec<Near> {
+    let (way, form): (&[&'static str], _) = match kind {
+        Kind::Pod => (&["spec"], Form::Pod),
+        Kind::Job | Kind::Deployment => (&["spec", "template", "spec"], Form::Pod),
+        Kind::ResourceClaim => (&["spec"], Form::Claim),
+        Kind::ResourceClaimTemplate => (&["spec", "spec"], Form::Claim),
+        Kind::Node
+        | Kind::Namespace
+        | Kind::PriorityClass
+        | Kind::ResourceSlice
+        | Kind::DeviceClass
+        | Kind::DeviceTaintRule
+        | Kind::NodeTopology => return Vec::new(),
+    };
+    let mut found = Vec::new();
+    let Some(spec) = way.iter().try_fold(object, |node, key| node.get(key)) else { return found };
+    let mut path: Path = way.iter().map(|key| Step::Key((*key).into())).collect();
+    look(form, spec, &mut path, &mut found);
+    found
+}
+
+fn look(form: Form, node: &Node, path: &mut Path, found: &mut Vec<Near>) {
+    match &node.value {
+        Value::Sequence(entries) => {
+            for (index, entry) in entries.iter().enumerate() {
+                path.push(Step::Index(index));
+                look(form, entry, path, found);
+                path.pop();
+            }
+        }
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                path.push(Step::Key(key.clone().into()));
+                if let Some(meant) = meant(form, key) {
+                    let message = format!(
+                        "The field `{key}` is not known here and is left out; write `{meant}` if that is \
+                         meant."
+                    );
+                    found.push(Near { place: value.place, path: path.clone(), message });
+                } else if let Some(form) = form.of(key) {
+                    look(form, value, path, found);
+                }
+                path.pop();
+            }
+        }
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Unsigned(_)
+        | Value::Float(_)
+        | Value::String(_) => {}
+    }
+}
+
+/// The known field that an unknown one is nearly.
+fn meant(form: Form, key: &str) -> Option<&'static str> {
+    let known = || form.fields().split_ascii_whitespace();
+    if known().any(|field| field == key) {
+        return None;
+    }
+    let allowed = if key.len() < 6 { 1 } else { 2 };
+    let near = known().map(|field| (distance(key, field), field));
+    near.filter(|(distance, _)| *distance <= allowed).min().map(|(_, field)| field)
+}
+
+/// How many letters must be changed, added or left out; whether they are capitals does not count.
+fn distance(a: &str, b: &str) -> usize {
+    if a.len().abs_diff(b.len()) > 2 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut corner = i;
+        let mut left = i + 1;
+        for (above, y) in row.iter_mut().skip(1).zip(b.bytes()) {
+            let change = corner + usize::from(!x.eq_ignore_ascii_case(&y));
+            corner = *above;
+            left = change.min(left + 1).min(*above + 1);
+            *above = left;
+        }
+        row[0] = i + 1;
+    }
+    row.last().copied().unwrap_or(usize::MAX)
+}

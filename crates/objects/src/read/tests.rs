@@ -1,0 +1,556 @@
+//! Every kind of bad input with its line, column, path and message, and that the rest is read.
+
+use super::{Item, Problem, Severity, read};
+use crate::object::Object;
+
+/// What a text holds, a line each: `2 Node n1`, `4 unknown example.com/v1 Foo`, or
+/// `7:12 spec.nodeName: message`.
+fn items(bytes: &[u8]) -> Vec<String> {
+    let mut lines = Vec::new();
+    read("dump", bytes, &mut |item| {
+        lines.push(match item {
+            Item::Object(object, source) => format!("{} {}", source.line, object.reference()),
+            Item::Unknown { api_version, kind, source } => {
+                format!("{} unknown {api_version} {kind}", source.line)
+            }
+            Item::Problem(problem) => {
+                assert_eq!(&*problem.file, "dump");
+                let Problem { severity, line, column, path, message, .. } = *problem;
+                let warning = if severity == Severity::Warning { "warning " } else { "" };
+                format!("{warning}{line}:{column} {path}: {message}")
+            }
+        });
+    });
+    lines
+}
+
+fn problems(bytes: &[u8]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    read("dump", bytes, &mut |item| {
+        if let Item::Problem(problem) = item {
+            problems.push(*problem);
+        }
+    });
+    problems
+}
+
+/// A node in one line of JSON, which is YAML too.
+fn node(name: &str) -> String {
+    format!(r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "{name}"}}}}"#)
+}
+
+const QUOTES: &str = "and a string is expected here; put it in quotes.";
+
+#[test]
+fn yaml_documents_are_read_one_by_one() {
+    let text = "# a fleet\n---\napiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n--- # next\n\n---\n\
+        apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team}\n...\n%YAML 1.2\n---\n\
+        apiVersion: example.com/v1\nkind: Foo\n";
+    let expected = ["3 Node n1", "10 Pod team/p", "16 unknown example.com/v1 Foo"];
+    assert_eq!(items(text.as_bytes()), expected);
+}
+
+#[test]
+fn a_mark_and_carriage_returns_are_no_content() {
+    let yaml =
+        "\u{FEFF}apiVersion: v1\r\nkind: Node\r\nmetadata:\r\n  name: n1\r\n---\r\nkind: Node\r\n";
+    let missing = "6:1 apiVersion: The object has no `apiVersion`, so it is not known what it is.";
+    assert_eq!(items(yaml.as_bytes()), ["1 Node n1", missing]);
+    let json = format!("\u{FEFF}\r\n{}\r\n", node("n2"));
+    assert_eq!(items(json.as_bytes()), ["2 Node n2"]);
+    let wide = problems(b"\xFF\xFE{\0}\0");
+    assert_eq!(wide[0].message, "The file is in UTF-16; save it as UTF-8.");
+}
+
+#[test]
+fn lists_of_every_kind_are_read() {
+    let yaml = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: a}\n\
+        - metadata: {name: b}\nkind: NodeList\n";
+    assert_eq!(items(yaml.as_bytes()), ["3 Node a", "6 Node b"]);
+    let first = "kind: PodList\napiVersion: v1\nitems:\n- metadata: {name: a}\n";
+    assert_eq!(items(first.as_bytes()), ["4 Pod a"]);
+    let json = format!("{{\"items\": [\n{},\n{}\n], \"kind\": \"List\"}}\n", node("a"), node("b"));
+    assert_eq!(items(json.as_bytes()), ["2 Node a", "3 Node b"]);
+    let typed = r#"{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}"#;
+    assert_eq!(items(typed.as_bytes()), ["1 Pod a"]);
+    let bare = format!("[{},\n {}]", node("a"), node("b"));
+    assert_eq!(items(bare.as_bytes()), ["1 Node a", "2 Node b"]);
+    assert_eq!(items(b"kind: List\napiVersion: v1\nitems: []\n"), [""; 0]);
+    let none = br#"{"kind":"PodList","apiVersion":"v1","items":null}"#;
+    assert_eq!(items(none), [""; 0]);
+    assert_eq!(items(b"kind: PodList\napiVersion: v1\nitems:\n"), [""; 0]);
+    assert_eq!(items(b"kind: AllowList\napiVersion: x/v1\n"), ["1 unknown x/v1 AllowList"]);
+    assert_eq!(items(b""), [""; 0]);
+    assert_eq!(items(b"# nothing\n---\n"), [""; 0]);
+}
+
+#[test]
+fn a_list_in_a_list_is_named() {
+    let inner = r#"{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}"#;
+    let nested = format!(r#"{{"kind":"List","apiVersion":"v1","items":[{inner}]}}"#);
+    let yaml = format!("kind: List\napiVersion: v1\nitems:\n- {inner}\n");
+    for nested in [nested, yaml] {
+        let found = items(nested.as_bytes());
+        assert!(found.len() == 1 && found[0].ends_with(" a"), "{found:?}");
+    }
+    let text = r#"{"kind":"List","apiVersion":"v1","items":[{"kind":"List","apiVersion":"v1"}]}"#;
+    let expected = "1:43 : A List without items is not read; give its items.";
+    assert_eq!(items(text.as_bytes()), [expected]);
+}
+
+#[test]
+fn json_is_read_in_lines_and_joined() {
+    let text = format!("{}\n{}{}\n---\n{}\n", node("a"), node("b"), node("c"), node("d"));
+    assert_eq!(items(text.as_bytes()), ["1 Node a", "2 Node b", "2 Node c", "4 Node d"]);
+}
+
+#[test]
+fn a_syntax_error_in_yaml_costs_its_document() {
+    let text = "apiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n bad: [\n---\n\
+        apiVersion: v1\nkind: Node\nmetadata:\n\tname: tab\n---\nx: \"open\n---\n\
+        apiVersion: v1\nkind: Node\nmetadata: {name: n2}\n";
+    let found = items(text.as_bytes());
+    assert_eq!(found.len(), 4, "{found:?}");
+    assert!(found[0].starts_with("5:2 : This is not valid YAML: "), "{found:?}");
+    assert!(found[1].starts_with("10:2 : This is not valid YAML: tabs "), "{found:?}");
+    assert!(found[2].starts_with("12:"), "{found:?}");
+    assert_eq!(found[3], "14 Node n2");
+    let problem = &problems(text.as_bytes())[0];
+    assert_eq!((problem.text.as_str(), problem.text_column), (" bad: [", 2));
+}
+
+#[test]
+fn a_type_error_names_path_place_and_object() {
+    let yaml = "apiVersion: v1\nkind: Node\nmetadata:\n  name: n1\nspec:\n  taints:\n  - key: a\n\
+        \x20   value: 1\n";
+    let expected = format!("8:12 spec.taints[0].value: This is the integer 1, {QUOTES}");
+    assert_eq!(items(yaml.as_bytes()), [expected]);
+    let problem = &problems(yaml.as_bytes())[0];
+    assert_eq!(problem.object.as_ref().unwrap().to_string(), "Node n1");
+    assert_eq!(problem.text, "    value: 1");
+
+    let json =
+        "{\"kind\": \"List\", \"items\": [\n  {\"apiVersion\": \"v1\", \"kind\": \"Pod\",\n   \
+        \"metadata\": {\"name\": \"ü\", \"labels\": {\"x/y\": 5}}},\n  NODE]}"
+            .replace("NODE", &node("a"));
+    let expected = format!("3:48 metadata.labels[\"x/y\"]: This is the integer 5, {QUOTES}");
+    assert_eq!(items(json.as_bytes()), [expected.as_str(), "4 Node a"]);
+}
+
+#[test]
+fn types_are_named_in_words() {
+    let pod = |spec: &str| {
+        let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {spec}\n");
+        items(text.as_bytes()).remove(0)
+    };
+    let cases = [
+        ("7", "4:7 spec: This is the integer 7, and a map of fields is expected here."),
+        ("{tolerations: {}}", "4:21 spec.tolerations: This is a map, and a list is expected here."),
+        (
+            "{priority: high}",
+            "4:18 spec.priority: This is the string \"high\", and an integer of 32 bits is expected here.",
+        ),
+        (
+            "{priority: 5000000000}",
+            "4:18 spec.priority: This is the integer 5000000000, and an integer of 32 bits is expected here.",
+        ),
+        (
+            "{nodeSelector: {a: yes}}",
+            "4:26 spec.nodeSelector.a: This is the truth value true, and a string is expected here; put it in quotes, for y, n, yes, no, on and off are truth values in YAML.",
+        ),
+        (
+            "{nodeName: 1.5}",
+            "4:18 spec.nodeName: This is the number 1.5, and a string is expected here; put it in quotes.",
+        ),
+    ];
+    for (spec, expected) in cases {
+        assert_eq!(pod(spec), expected, "{spec}");
+    }
+    let time = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, creationTimestamp: today}\n";
+    let found = items(time.as_bytes());
+    assert!(found[0].starts_with("3:40 metadata.creationTimestamp: "), "{found:?}");
+}
+
+#[test]
+fn nulls_are_absent_fields() {
+    let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, creationTimestamp: null, labels: null}\n\
+        spec: {containers: null, priority: ~, nodeSelector: {a: null}}\nstatus:\n";
+    assert_eq!(items(text.as_bytes()), ["1 Pod p"]);
+}
+
+#[test]
+fn a_quantity_that_does_not_parse_is_named() {
+    let text = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec:\n\
+        \x20 driver: gpu.example.com\n  pool: {name: n1}\n  devices:\n  - name: gpu-0\n    capacity:\n\
+        \x20     memory: {value: 80GB}\n";
+    let expected = "10:23 spec.devices[0].capacity.memory.value: `80GB` is not a quantity; write a \
+        number and, without a space, a suffix, such as 500m, 1.5 or 16Gi.";
+    assert_eq!(items(text.as_bytes()), [expected]);
+}
+
+#[test]
+fn numbers_are_read_as_kubernetes_tools_read_them() {
+    let text = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus:\n  capacity: {a: 010, b: 0.1, \
+        c: 2, d: 1e3, e: 18446744073709551615}\n";
+    let mut found = None;
+    read("dump", text.as_bytes(), &mut |item| found = Some(item));
+    let Some(Item::Object(crate::Object::Node(node), _)) = found else { panic!("{found:?}") };
+    let texts: Vec<String> = node.status.capacity.values().map(ToString::to_string).collect();
+    assert_eq!(texts, ["8", "100m", "2", "1k", "18446744073709551615"]);
+    for number in [".inf", "-.inf", ".nan", "1e400", "99999999999999999999999999999999999999999"] {
+        let text = format!(
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: n1}}\nstatus: {{capacity: {{cpu: {number}}}}}\n"
+        );
+        let found = items(text.as_bytes());
+        assert!(found.len() == 1 && found[0].starts_with("4:26 "), "{number}: {found:?}");
+    }
+}
+
+#[test]
+fn a_key_that_occurs_twice_costs_its_object() {
+    let message = "The key occurs twice in one map; remove one of the two.";
+    let yaml = format!(
+        "apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  name: b\n---\n{}\n",
+        node("c")
+    );
+    assert_eq!(
+        items(yaml.as_bytes()),
+        [format!("5:9 metadata.name: {message}"), "7 Node c".into()]
+    );
+    let list = "kind: List\napiVersion: v1\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}, metadata: {}}\n\
+        - {apiVersion: v1, kind: Node, metadata: {name: b}}\n";
+    assert_eq!(items(list.as_bytes()), [format!("4:63 metadata: {message}"), "5 Node b".into()]);
+    let json = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"c"},"status":{"capacity":{"cpu":"1","cpu":"2"}}}"#;
+    assert_eq!(items(json.as_bytes()), [format!("1:96 status.capacity.cpu: {message}")]);
+    let json = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"c","name":"d"}}"#;
+    assert_eq!(items(json.as_bytes()), [format!("1:64 metadata.name: {message}")]);
+}
+
+#[test]
+fn a_document_that_explodes_or_nests_too_deep_is_refused() {
+    let message = "This document costs more to read than its size allows (aliases that multiply, or \
+        values nested more than 48 deep), so it is not read.";
+    let mut laughs = String::from("a: &a [x,x,x,x,x,x,x,x,x,x]\n");
+    for (last, name) in ('a'..'j').zip('b'..='j') {
+        let aliases = vec![format!("*{last}"); 10].join(",");
+        laughs.push_str(&format!("{name}: &{name} [{aliases}]\n"));
+    }
+    let flow = format!("x: {}{}\n", "[".repeat(5000), "]".repeat(5000));
+    let block: String = (0..300).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    for text in [laughs, flow, block] {
+        let text = format!("{text}---\n{}\n", node("n"));
+        let found = items(text.as_bytes());
+        assert!(found.len() == 2 && found[0].ends_with(message), "{found:?}");
+        assert!(found[1].ends_with("Node n"));
+    }
+    let json = format!("{{\"x\": {}{}}}\n{}", "[".repeat(100_000), "]".repeat(100_000), node("n"));
+    let found = items(json.as_bytes());
+    assert_eq!(found[0], "1:135 : This is not valid JSON: values are nested more than 128 deep.");
+    assert_eq!(found[1], "2 Node n");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    let yaml = b"apiVersion: v1\nkind: No\0de\n---\nkind: N\xFFde\n---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\n";
+    let found = items(yaml);
+    assert!(found[0].starts_with("2:9 : This is not valid YAML: "), "{found:?}");
+    assert_eq!(found[1], "4:8 : This byte is not UTF-8; the document cannot be read.");
+    assert_eq!(found[2], "6 Node n1");
+    for bad in ["\0", "\u{1}", "\\q", "\\ud800"] {
+        let json = format!("{}\n{}", node(bad), node("n"));
+        let found = items(json.as_bytes());
+        assert!(
+            found[0].starts_with("1:") && found[0].contains("not valid JSON"),
+            "{bad:?} {found:?}"
+        );
+        assert_eq!(found[1], "2 Node n");
+    }
+    let mut json = node("x").into_bytes();
+    json[55] = 0xFF;
+    assert!(items(&json)[0].starts_with("1:"), "{:?}", items(&json));
+}
+
+#[test]
+fn a_bad_item_of_a_json_list_costs_itself() {
+    let text = format!(
+        "{{\"kind\": \"List\", \"items\": [\n{},\n{{\"a\" 5}},\n17,\n{}\n{},\n{{\"apiVersion\": \"v1\" \"kind\": 1}},\n{}]}}",
+        node("a"),
+        node("b"),
+        node("c"),
+        node("d"),
+    );
+    let expected = [
+        "2 Node a",
+        "3:6 : This is not valid JSON: a colon is expected here.",
+        "4:1 : This is not valid JSON: an object is expected here.",
+        "5 Node b",
+        "6:1 : This is not valid JSON: a comma is expected here.",
+        "6 Node c",
+        "7:21 : This is not valid JSON: a comma or a closing brace is expected here.",
+        "8 Node d",
+    ];
+    assert_eq!(items(text.as_bytes()), expected);
+}
+
+#[test]
+fn a_json_list_that_breaks_off_gives_what_is_whole() {
+    let text = format!("{{\"kind\": \"List\", \"items\": [\n{},\n{{\"apiVersion\": \"v", node("a"));
+    let expected = "3:16 : This is not valid JSON: a string begins here and does not end on its line. \
+        The list is lost from here to the next line that begins with a brace.";
+    assert_eq!(items(text.as_bytes()), ["2 Node a", expected]);
+    let text = format!(
+        "{{\"kind\": \"List\", \"items\": [\n{},\n{{\"a\": [}}, 1]\n{}",
+        node("a"),
+        node("b")
+    );
+    let found = items(text.as_bytes());
+    assert_eq!(found[0], "2 Node a");
+    assert!(found[1].starts_with("3:8 : This is not valid JSON: this bracket closes"), "{found:?}");
+    assert_eq!(found[2], "4 Node b");
+}
+
+#[test]
+fn a_bad_line_of_json_costs_itself() {
+    let text = format!("{}\n{{\"kind\": \"Node}}\nrubbish\n{}\n", node("a"), node("b"));
+    let expected =
+        "2:10 : This is not valid JSON: a string begins here and does not end on its line.";
+    assert_eq!(items(text.as_bytes()), ["1 Node a", expected, "4 Node b"]);
+}
+
+#[test]
+fn what_is_no_object_is_named() {
+    let expected = "1:1 : This is the string \"hello world\", and an object is expected here.";
+    assert_eq!(items(b"hello world\n"), [expected]);
+    let kind = "1:1 kind: The object has no `kind`, so it is not known what it is.";
+    assert_eq!(items(b"apiVersion: v1\n"), [kind]);
+    assert_eq!(items(b"{\"apiVersion\": \"v1\", \"kind\": \"\"}"), [kind]);
+    let second = kind.replacen("1:1", "2:3", 1);
+    assert_eq!(items(b"- x\n- y\n"), [kind.replacen("1:1", "1:3", 1), second]);
+}
+
+#[test]
+fn a_long_line_is_shown_around_the_column() {
+    let filler = "ü".repeat(1000);
+    let text = format!(
+        r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"n","uid":"{filler}","namespace":5,"x":"{filler}"}}}}"#
+    );
+    let problem = &problems(text.as_bytes())[0];
+    assert_eq!((problem.line, problem.path.as_str()), (1, "metadata.namespace"));
+    let shown: String =
+        problem.text.chars().skip(problem.text_column as usize - 1).take(2).collect();
+    assert_eq!(shown, "5,", "{problem:?}");
+    assert!(problem.text.len() <= 162, "{}", problem.text.len());
+}
+
+#[test]
+fn what_the_api_server_would_refuse_is_dropped() {
+    let cases = [
+        ("v1", "Node", "metadata: {}", "3:11 metadata.name: The name is missing."),
+        (
+            "v1",
+            "Pod",
+            "metadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: -1}}}]}",
+            "4:59 spec.containers[0].resources.requests.cpu: The quantity is -1; it cannot be negative.",
+        ),
+        (
+            "batch/v1",
+            "Job",
+            "metadata: {name: j}\nspec: {parallelism: -2}",
+            "4:21 spec.parallelism: The count is -2; it cannot be negative.",
+        ),
+        (
+            "resource.k8s.io/v1",
+            "ResourceClaim",
+            "metadata: {name: c}\nspec: {devices: {requests: [{name: r, exactly: {count: -1}}]}}",
+            "4:56 spec.devices.requests[0].exactly.count: The count is -1; it cannot be negative.",
+        ),
+        (
+            "resource.k8s.io/v1",
+            "ResourceSlice",
+            "metadata: {name: s}\nspec: {driver: d, pool: {resourceSliceCount: 1}, nodeName: n1}",
+            "4:25 spec.pool.name: The name is missing.",
+        ),
+        (
+            "resource.k8s.io/v1alpha3",
+            "DeviceTaintRule",
+            "metadata: {name: t}\nspec: {deviceSelector: {deviceClassName: gpu}}",
+            "4:24 spec.deviceSelector: The rule selects by class or by CEL, which v1alpha3 alone could; select by driver, pool and device instead.",
+        ),
+    ];
+    for (version, kind, rest, expected) in cases {
+        let text = format!("apiVersion: {version}\nkind: {kind}\n{rest}\n");
+        assert_eq!(items(text.as_bytes()), [expected], "{kind}");
+    }
+    let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: t}\n\
+        spec: {resourceClaims: [{name: gpu}]}\n";
+    let expected = "4:25 spec.resourceClaims[0]: The claim names neither `resourceClaimName` nor \
+        `resourceClaimTemplateName`; name exactly one.";
+    assert_eq!(items(text.as_bytes()), [expected]);
+    let text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n\
+        spec: {devices: {requests: [{name: r, deviceClassName: gpu}]}}\n";
+    let warning = "warning 4:29 spec.devices.requests[0]: The request has neither `exactly` nor \
+        `firstAvailable`, so no device can meet it; in resource.k8s.io/v1 the class and the count \
+        stand under `exactly`.";
+    assert_eq!(items(text.as_bytes()), [warning, "1 ResourceClaim c"]);
+    let text = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}\n";
+    assert_eq!(items(text.as_bytes()), ["1 Pod without a name"]);
+    let text = "apiVersion: v1\nkind: Node\nmetadata: {name: n1, namespace: x}\n";
+    let warning = "warning 3:33 metadata.namespace: The object belongs to no namespace; the namespace x is ignored.";
+    assert_eq!(items(text.as_bytes()), [warning, "1 Node n1"]);
+}
+
+#[test]
+fn what_is_read_and_looks_wrong_is_said() {
+    let said = |kind: &str, spec: &str| {
+        let version = if kind == "Pod" { "v1" } else { "resource.k8s.io/v1" };
+        items(
+            format!(
+                "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x}}\nspec: {{{spec}}}\n"
+            )
+            .as_bytes(),
+        )
+    };
+    let cases = [
+        (
+            "ResourceSlice",
+            "driver: d, pool: {name: p, resourceSliceCount: 1}",
+            "gives no node",
+            "which nodes it is of, so that no node sees",
+        ),
+        (
+            "ResourceSlice",
+            "driver: d, pool: {name: p, resourceSliceCount: 1}, nodeName: n1, allNodes: true",
+            "two ways",
+            "nodeName and allNodes",
+        ),
+        ("ResourceSlice", "driver: d, pool: {name: p}, nodeName: n1", "no count", "has 0 slices"),
+        (
+            "ResourceClaim",
+            "devices: {requests: [{name: r, exactly: {allocationMode: All, count: 2}}]}",
+            "all with a count",
+            "the count 2 means nothing",
+        ),
+        (
+            "ResourceClaim",
+            "devices: {requests: [{name: r, exactly: {}}, {name: r, exactly: {}}]}",
+            "twice",
+            "Two requests of the claim are named r",
+        ),
+        (
+            "ResourceClaim",
+            "devices: {requests: [{name: r, exactly: {}}], constraints: [{requests: [r, s], matchAttribute: a/b}]}",
+            "unknown",
+            "names the request s",
+        ),
+        (
+            "Pod",
+            "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Inn, values: [b]}]}]}}}",
+            "operator",
+            "The operator Inn is not known",
+        ),
+    ];
+    for (kind, spec, why, expected) in cases {
+        let found = said(kind, spec);
+        assert_eq!(found.len(), 2, "{why}: {found:?}");
+        assert!(found[0].starts_with("warning") && found[0].contains(expected), "{found:?}");
+    }
+    let list = "devices: {requests: [{name: r, firstAvailable: [{name: a}]}], constraints: [{requests: [r/a], matchAttribute: a/b}]}";
+    assert_eq!(said("ResourceClaim", list), ["1 ResourceClaim x"]);
+}
+
+#[test]
+fn a_field_that_is_nearly_a_known_one_is_named() {
+    let pod = |uid: &str, spec: &str| {
+        let text = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: p, uid: '{uid}'}}\nspec: {{{spec}}}\n"
+        );
+        items(text.as_bytes())
+    };
+    let warning = "warning 4:19 spec.containrs: The field `containrs` is not known here and is left \
+        out; write `containers` if that is meant.";
+    assert_eq!(pod("", "containrs: [{name: a}]"), [warning, "1 Pod p"]);
+    assert_eq!(pod("u-1", "containrs: [{name: a}]"), ["1 Pod p"], "the API server made it");
+    let known = "hostIPC: true, hostPID: true, anything: 1, resources: {}, workloadRef: {}";
+    assert_eq!(pod("", known), ["1 Pod p"]);
+    let cases = [
+        ("resourceClaim: []", "`resourceClaims`"),
+        ("containers: [{name: a, resource: {}}]", "spec.containers[0].resource: "),
+        ("containers: [{resources: {request: {}}}]", "`requests`"),
+        ("nodeselector: {a: b}", "`nodeSelector`"),
+    ];
+    for (spec, part) in cases {
+        let found = pod("", spec);
+        assert!(found.len() == 2 && found[0].contains(part), "{spec}: {found:?}");
+    }
+    let text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: t}\n\
+        spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClass: gpu}}], constraint: []}}}\n";
+    let found = items(text.as_bytes());
+    assert!(found.len() == 2 && found[0].contains("write `constraints` if"), "{found:?}");
+}
+
+#[test]
+fn of_what_is_not_checked_only_the_fact_is_kept() {
+    let text = "
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{ports: [{containerPort: 80}]}, {ports: [{containerPort: 80, hostPort: 8080}]}]
+  topologySpreadConstraints: [{maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}]
+  volumes: [{name: a, emptyDir: {}}, {name: b, persistentVolumeClaim: {claimName: c}}]
+  affinity:
+    podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1}]}
+    podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a}]}
+";
+    let mut pods = Vec::new();
+    read("dump", text.as_bytes(), &mut |item| pods.push(item));
+    let [Item::Object(Object::Pod(pod), _)] = pods.as_slice() else { panic!("{pods:?}") };
+    let spec = &pod.spec;
+    let ports: Vec<bool> = spec.containers.iter().map(|c| c.ports.0).collect();
+    assert_eq!((ports, spec.volumes.0), (vec![false, true], true));
+    assert!(!spec.topology_spread_constraints.0);
+    let affinity = spec.affinity.as_ref().expect("affinity");
+    assert!(!affinity.pod_affinity.required_during_scheduling_ignored_during_execution.0);
+    assert!(affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution.0);
+}
+
+#[test]
+fn our_own_objects_are_read_strictly() {
+    let topology = |spec: &str| {
+        let text = format!(
+            "apiVersion: phalanx.dev/v1alpha1\nkind: NodeTopology\nmetadata: {{name: x}}\nspec: {{{spec}}}\n"
+        );
+        items(text.as_bytes())
+    };
+    assert_eq!(
+        topology("source: assumed, islands: [{name: i, fabric: nvswitch, members: [a, b]}]"),
+        ["1 NodeTopology x"]
+    );
+    let cases = [
+        ("island: []", "4:16 spec.island: The field `island` is not known here; the fields are "),
+        (
+            "islands: [{name: i, fabric: nvswich, members: [a]}]",
+            "4:36 spec.islands[0].fabric: `nvswich` is not known here; write one of nvswitch, bridge, ",
+        ),
+        (
+            "islands: [{name: i, members: [a, a]}]",
+            "4:41 spec.islands[0].members[1]: The member a is named twice.",
+        ),
+        (
+            "links: [{a: x, b: x, links: 4}]",
+            "4:26 spec.links[0].b: The link leads from x to itself.",
+        ),
+        (
+            "links: [{a: x, b: z}]",
+            "4:16 spec.links[0]: The link has neither `class` nor `links`; say what it is.",
+        ),
+        (
+            "links: [{a: x, b: z, class: NV}]",
+            "4:36 spec.links[0].class: `NV` is not known here; write one of NVSwitch, NVL, PIX, PXB, PHB, NODE, SYS.",
+        ),
+    ];
+    for (spec, expected) in cases {
+        let found = topology(spec);
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{spec}: {found:?}");
+    }
+}

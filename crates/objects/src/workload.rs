@@ -1,0 +1,134 @@
+//! Workloads that make pods: `batch/v1` Job and `apps/v1` Deployment.
+
+use crate::core::{LabelSelector, PodTemplateSpec};
+use crate::macros::{object, words};
+use crate::meta::ObjectMeta;
+
+object! {
+    /// A job.
+    pub struct Job {
+        /// Metadata.
+        pub metadata: ObjectMeta,
+        /// What is wanted.
+        pub spec: JobSpec,
+        /// What is.
+        pub status: JobStatus,
+    }
+
+    /// What a job wants.
+    pub struct JobSpec {
+        /// Most pods at a time; none means 1.
+        pub parallelism: Option<i32>,
+        /// Pods that must succeed; none means any one.
+        pub completions: Option<i32>,
+        /// Whether the job makes no pods for now.
+        pub suspend: bool,
+        /// Whether pods have an index.
+        pub completion_mode: CompletionMode,
+        /// Limit of the run in seconds.
+        pub active_deadline_seconds: Option<i64>,
+        /// Pods that may fail before the job does; none means 6.
+        pub backoff_limit: Option<i32>,
+        /// When a pod that goes is made anew.
+        pub pod_replacement_policy: PodReplacementPolicy,
+        /// The controller that makes its pods; none means kube-controller-manager's.
+        pub managed_by: Option<String>,
+        /// Its pods.
+        pub template: PodTemplateSpec,
+    }
+
+    /// What is known of a job.
+    pub struct JobStatus {
+        /// Pods that wait or run.
+        pub active: i32,
+        /// Pods that ended well.
+        pub succeeded: i32,
+        /// Pods that ended badly.
+        pub failed: i32,
+        /// Indexes that are done, such as `1,3-5,7`.
+        pub completed_indexes: String,
+        /// Indexes that are given up, written alike.
+        pub failed_indexes: String,
+        /// How it stands.
+        pub conditions: Vec<JobCondition>,
+    }
+
+    /// One thing that is known of how a job stands.
+    pub struct JobCondition {
+        /// What.
+        pub r#type: JobConditionType,
+        /// Whether it is so: `True`, `False` or `Unknown`.
+        pub status: String,
+    }
+
+    /// A deployment.
+    pub struct Deployment {
+        /// Metadata.
+        pub metadata: ObjectMeta,
+        /// What is wanted.
+        pub spec: DeploymentSpec,
+    }
+
+    /// What a deployment wants.
+    pub struct DeploymentSpec {
+        /// Pods; none means 1.
+        pub replicas: Option<i32>,
+        /// Its pods' labels.
+        pub selector: Option<LabelSelector>,
+        /// Its pods.
+        pub template: PodTemplateSpec,
+    }
+}
+
+impl Job {
+    /// Whether it makes no more pods: it has ended, or is about to. Its condition says so, or more
+    /// of its pods failed than may.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        let ends = |condition: &JobCondition| match condition.r#type {
+            JobConditionType::Complete
+            | JobConditionType::Failed
+            | JobConditionType::SuccessCriteriaMet
+            | JobConditionType::FailureTarget => condition.status == "True",
+            JobConditionType::None | JobConditionType::Suspended | JobConditionType::Other(_) => {
+                false
+            }
+        };
+        let failed = self.spec.backoff_limit.is_some_and(|limit| self.status.failed > limit);
+        failed || self.status.conditions.iter().any(ends)
+    }
+}
+
+words! {
+    /// What a condition of a job is about.
+    pub enum JobConditionType {
+        /// It does not say.
+        None = "",
+        /// Enough of its pods ended well.
+        Complete = "Complete",
+        /// It failed.
+        Failed = "Failed",
+        /// It makes no pods for now.
+        Suspended = "Suspended",
+        /// Enough ended well, and the rest is being ended.
+        SuccessCriteriaMet = "SuccessCriteriaMet",
+        /// It is about to fail, and its pods are being ended.
+        FailureTarget = "FailureTarget",
+    }
+
+    /// When a job replaces a pod that goes.
+    pub enum PodReplacementPolicy {
+        /// Once it is being deleted.
+        TerminatingOrFailed = "TerminatingOrFailed",
+        /// Once it is gone.
+        Failed = "Failed",
+    }
+
+    /// Whether a job's pods have an index.
+    pub enum CompletionMode {
+        /// They are alike.
+        NonIndexed = "NonIndexed",
+        /// Each has an index from 0 to completions - 1.
+        Indexed = "Indexed",
+    }
+}

@@ -1,0 +1,251 @@
+//! Objects as users write them: older versions become the newest, unions keep what they are, what is
+//! written reads back, and no text whatever ends in a panic.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test panics")]
+
+use phalanx_objects::core::TaintEffect;
+use phalanx_objects::resource::{
+    Device, DeviceAllocationMode, DeviceAttribute, ResourceClaim, ResourceSlice,
+};
+use phalanx_objects::topology::{Fabric, LinkClass, NodeTopology};
+use phalanx_objects::{Item, Kind, Object, read};
+use proptest::prelude::*;
+
+/// The objects of a text, which has no problems.
+fn objects(text: &str) -> Vec<Object> {
+    let mut objects = Vec::new();
+    read("text", text.as_bytes(), &mut |item| match item {
+        Item::Object(object, _) => objects.push(object),
+        Item::Unknown { .. } | Item::Problem(_) => panic!("{item:?}"),
+    });
+    objects
+}
+
+fn slice(text: &str) -> ResourceSlice {
+    let object = objects(text).remove(0);
+    let Object::ResourceSlice(slice) = object else { panic!("{object:?}") };
+    *slice
+}
+
+fn claim(text: &str) -> ResourceClaim {
+    let object = objects(text).remove(0);
+    let Object::ResourceClaim(claim) = object else { panic!("{object:?}") };
+    *claim
+}
+
+fn topology(text: &str) -> NodeTopology {
+    let object = objects(text).remove(0);
+    let Object::NodeTopology(topology) = object else { panic!("{object:?}") };
+    *topology
+}
+
+const DEVICE: &str = "attributes: {type: {string: gpu}}, capacity: {memory: {value: 24Gi}}, \
+    taints: [{key: broken, effect: NoSchedule}]";
+
+#[test]
+fn devices_of_v1beta1_are_those_of_v1() {
+    let old = format!(
+        "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceSlice\nmetadata: {{name: s}}\n\
+         spec: {{driver: d, pool: {{name: p, resourceSliceCount: 1}}, nodeName: n1, \
+         devices: [{{name: a, basic: {{{DEVICE}}}}}]}}"
+    );
+    let new = |version: &str| {
+        format!(
+            "apiVersion: resource.k8s.io/{version}\nkind: ResourceSlice\nmetadata: {{name: s}}\n\
+             spec: {{driver: d, pool: {{name: p, resourceSliceCount: 1}}, nodeName: n1, \
+             devices: [{{name: a, {DEVICE}}}]}}"
+        )
+    };
+    let expected = slice(&new("v1"));
+    assert_eq!(expected.spec.devices[0].taints[0].effect, TaintEffect::NoSchedule);
+    assert_eq!(slice(&new("v1beta2")), expected);
+    assert_eq!(slice(&old), expected);
+}
+
+#[test]
+fn flat_requests_of_v1beta1_become_exact_ones() {
+    let text = |version: &str, requests: &str| {
+        format!(
+            "apiVersion: resource.k8s.io/{version}\nkind: ResourceClaim\nmetadata: {{name: c}}\n\
+             spec: {{devices: {{requests: [{requests}], constraints: [{{matchAttribute: d/x}}]}}}}"
+        )
+    };
+    let exact = "deviceClassName: gpu, count: 2, selectors: [{cel: {expression: \"true\"}}]";
+    let alternatives = "firstAvailable: [{name: big, deviceClassName: gpu}]";
+    let old = format!("{{name: a, {exact}}}, {{name: b, {alternatives}}}");
+    let new = format!("{{name: a, exactly: {{{exact}}}}}, {{name: b, {alternatives}}}");
+    assert_eq!(claim(&text("v1beta1", &old)), claim(&text("v1", &new)));
+    let request = claim(&text("v1", &new)).spec.devices.requests.remove(0).exactly.unwrap();
+    assert_eq!(request.device_count(), 2);
+}
+
+#[test]
+fn a_missing_count_is_one_where_it_counts() {
+    let count = |request: &str| {
+        let text = format!(
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {{name: c}}\n\
+             spec: {{devices: {{requests: [{{name: r, exactly: {{{request}}}}}]}}}}"
+        );
+        let request = claim(&text).spec.devices.requests.remove(0).exactly.unwrap();
+        (request.device_count(), request.allocation_mode)
+    };
+    assert_eq!(count("deviceClassName: g"), (1, DeviceAllocationMode::ExactCount));
+    assert_eq!(count("allocationMode: All"), (0, DeviceAllocationMode::All));
+    assert_eq!(count("allocationMode: Most"), (0, DeviceAllocationMode::Other("Most".into())));
+}
+
+#[test]
+fn an_attribute_is_what_it_says() {
+    let attribute = |text: &str| {
+        let device: Device = serde_json::from_str(&format!("{{\"attributes\":{{\"a\":{text}}}}}"))?;
+        Ok::<_, serde_json::Error>(device.attributes.into_values().next().unwrap())
+    };
+    let cases = [
+        (r#"{"int":4}"#, DeviceAttribute::Int(4)),
+        (r#"{"bool":false}"#, DeviceAttribute::Bool(false)),
+        (r#"{"string":"x"}"#, DeviceAttribute::String("x".into())),
+        (r#"{"version":"1.2.3"}"#, DeviceAttribute::Version("1.2.3".into())),
+        (r#"{"ints":[0,1]}"#, DeviceAttribute::Ints(vec![0, 1])),
+        (r#"{"bools":[true]}"#, DeviceAttribute::Bools(vec![true])),
+        (r#"{"strings":[]}"#, DeviceAttribute::Strings(Vec::new())),
+        (r#"{"versions":["1.0.0"]}"#, DeviceAttribute::Versions(vec!["1.0.0".into()])),
+        (r#"{}"#, DeviceAttribute::Empty),
+        (r#"{"string":null}"#, DeviceAttribute::Empty),
+        (r#"{"float":1.5}"#, DeviceAttribute::Unknown("float".into())),
+        (r#"{"float":1.5,"int":4}"#, DeviceAttribute::Int(4)),
+    ];
+    for (text, expected) in cases {
+        let read = attribute(text).unwrap();
+        assert_eq!(read, expected, "{text}");
+        let again = attribute(&serde_json::to_string(&read).unwrap()).unwrap();
+        assert_eq!(again, expected, "{text}");
+    }
+    let error = attribute(r#"{"int":4,"string":"x"}"#).unwrap_err().to_string();
+    assert!(error.contains("has `int` and `string`"), "{error}");
+    assert!(attribute(r#"{"int":"4"}"#).is_err());
+}
+
+#[test]
+fn only_annotations_that_are_read_are_kept() {
+    let text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    \
+        phalanx.dev/align: island=required\n    kubectl.kubernetes.io/last-applied: x\n    \
+        resource.kubernetes.io/pod-claim-name: gpu\n";
+    let pod = objects(text).remove(0);
+    let kept: Vec<&str> = pod.metadata().annotations.keys().map(String::as_str).collect();
+    assert_eq!(kept, ["phalanx.dev/align", "resource.kubernetes.io/pod-claim-name"]);
+}
+
+#[test]
+fn a_topology_is_written_in_a_few_lines() {
+    let hgx = topology(
+        "apiVersion: phalanx.dev/v1alpha1\nkind: NodeTopology\nmetadata: {name: hgx-1}\nspec:\n  \
+         source: assumed\n  islands:\n  - {name: all, fabric: nvswitch, gbps: 450, members: \
+         [gpu-0, gpu-1, gpu-2, gpu-3, gpu-4, gpu-5, gpu-6, gpu-7]}\n",
+    );
+    assert_eq!(hgx.node_name(), "hgx-1");
+    assert_eq!(hgx.spec.islands[0].members.len(), 8);
+    assert_eq!(hgx.spec.islands[0].fabric, Some(Fabric::NvSwitch));
+    let bridge = topology(
+        "apiVersion: phalanx.dev/v1alpha1\nkind: NodeTopology\nmetadata: {name: lab}\nspec:\n  \
+         nodeName: ws-1\n  devices:\n  - {name: left, pciBusID: \"0000:01:00.0\", index: 0}\n  \
+         - {name: right, pciBusID: \"0000:41:00.0\", index: 1, pcieRoot: pci0000:40}\n  links:\n  \
+         - {a: left, b: right, links: 4, gbps: 56.25, source: measured}\n",
+    );
+    assert_eq!(bridge.node_name(), "ws-1");
+    assert_eq!(bridge.spec.devices[1].pci_bus_id.as_deref(), Some("0000:41:00.0"));
+    assert_eq!(bridge.spec.links[0].class(), LinkClass::Nvl);
+    assert!(LinkClass::NvSwitch < LinkClass::Pix && LinkClass::Node < LinkClass::Sys);
+}
+
+/// One text that holds every kind.
+const EVERYTHING: &str = "\
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {zone: a}, creationTimestamp: '2026-11-29T08:00:00Z'}, \
+spec: {unschedulable: true, taints: [{key: k, effect: NoExecute}]}, status: {allocatable: {cpu: 62, memory: 1.5Gi}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: t, ownerReferences: [{kind: Job, name: j, uid: u, controller: true}]}, \
+spec: {priority: 0, containers: [{name: c, resources: {requests: {cpu: 100m}, claims: [{name: gpu}]}}], \
+affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}}}, \
+resourceClaims: [{name: gpu, resourceClaimTemplateName: g}], tolerations: [{operator: Exists}]}, status: {phase: Running}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: t}}
+---
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000, globalDefault: true}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {driver: d, pool: {name: n1, resourceSliceCount: 1}, allNodes: true, \
+devices: [{name: g, attributes: {x: {int: 1}}, capacity: {m: {value: 1Gi, requestPolicy: {validRange: {min: 1Mi}}}}, consumesCounters: [{counterSet: s, counters: {c: {value: 1}}}]}], \
+sharedCounters: [{name: s, counters: {c: {value: 2}}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c, namespace: t}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}], \
+config: [{opaque: {driver: d, parameters: {kind: X, list: [1, a, null]}}}]}}, \
+status: {allocation: {devices: {results: [{request: r, driver: d, pool: n1, device: g, shareID: s1, consumedCapacity: {m: 1Mi}}]}}, reservedFor: [{resource: pods, name: p, uid: u}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: g, namespace: t}, spec: {spec: {devices: {requests: [{name: r, firstAvailable: [{name: a, deviceClassName: gpu}]}]}}}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}, spec: {selectors: [{cel: {expression: 'true'}}], extendedResourceName: example.com/gpu}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceTaintRule, metadata: {name: r}, spec: {deviceSelector: {driver: d}, taint: {key: k, effect: NoSchedule}}}
+---
+{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: t}, spec: {parallelism: 0, completionMode: Indexed, template: {spec: {restartPolicy: Never}}}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: t}, spec: {replicas: 2, selector: {matchLabels: {a: b}}}}
+---
+{apiVersion: phalanx.dev/v1alpha1, kind: NodeTopology, metadata: {name: n1}, spec: {links: [{a: x, b: z, class: PIX, gbps: 25.5, source: driver}]}}
+";
+
+#[test]
+fn every_kind_is_read_and_written() {
+    let first = objects(EVERYTHING);
+    let kinds: Vec<Kind> = first.iter().map(Object::kind).collect();
+    assert_eq!(kinds, Kind::ALL);
+    let json: Vec<String> = first.iter().map(|o| serde_json::to_string(o).unwrap()).collect();
+    assert_eq!(objects(&json.join("\n")), first);
+    let list =
+        format!("{{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[{}]}}", json.join(","));
+    assert_eq!(objects(&list), first);
+    assert_eq!(objects(&format!("# YAML\n{list}")), first);
+    assert!(json[0].contains(r#""allocatable":{"cpu":"62","memory":"1536Mi"}"#), "{}", json[0]);
+}
+
+/// A text with some of its bytes replaced, left out or doubled.
+fn damaged() -> impl Strategy<Value = Vec<u8>> {
+    let json: Vec<String> =
+        objects(EVERYTHING).iter().map(|o| serde_json::to_string(o).unwrap()).collect();
+    let list = format!("{{\"items\":[{}],\"kind\":\"List\"}}", json.join(",\n"));
+    let texts =
+        vec![EVERYTHING.to_owned(), json.join("\n"), list.clone(), format!("# YAML\n{list}")];
+    let byte = prop::sample::select(b"{}[],:\"'\\\n \t-#&*!|>%@`\0\xFF\xC3a0".to_vec());
+    let damage = prop::collection::vec((any::<prop::sample::Index>(), byte, 0..3_u8), 0..6);
+    (prop::sample::select(texts), damage, any::<prop::sample::Index>()).prop_map(
+        |(text, damage, end)| {
+            let mut bytes = text.into_bytes();
+            for (index, byte, how) in damage {
+                let at = index.index(bytes.len());
+                match how {
+                    0 => bytes[at] = byte,
+                    1 => bytes.insert(at, byte),
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            // One text in a few is cut off.
+            let cut = end.index(bytes.len() * 4);
+            bytes.truncate(cut.max(1));
+            bytes
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_panics_or_is_passed_over_in_silence(bytes in damaged()) {
+        let mut found = 0;
+        read("damaged", &bytes, &mut |item| {
+            found += 1;
+            if let Item::Problem(problem) = item {
+                assert!(problem.line >= 1 && problem.column >= 1, "{problem:?}");
+                assert!(problem.message.ends_with('.'), "{problem:?}");
+            }
+        });
+        prop_assert!(found > 0 || bytes.len() < 10, "{:?}", String::from_utf8_lossy(&bytes));
+    }
+}
