@@ -1,0 +1,699 @@
+//! The evaluator: walks the steps of a program over one device, with fuel.
+//!
+//! It recurses as deep as the expression is nested, which the parser limits. Errors are values:
+//! `&&`, `||` and the macros built on them pass over an error if the other side decides. The one
+//! exception is the end of the fuel, which ends everything.
+
+use crate::ast::FoldKind;
+use crate::cost::{self, Meter, tenth};
+use crate::device::{Device, find};
+use crate::error::EvalErrorKind;
+use crate::functions::signatures::Function;
+use crate::functions::{self, lists, regex};
+use crate::ir::{Fold, InCost, Ir, Op, Step, StepId, Table};
+use crate::ops;
+use crate::value::{List, Map, Shared, Value, equal};
+
+/// An error and the step in which it arose.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) kind: EvalErrorKind,
+    pub(crate) step: StepId,
+}
+
+/// What a step gives. Errors are boxed so that values stay small to return.
+pub(crate) type Outcome<'e> = Result<Value<'e>, Box<Fault>>;
+
+#[derive(Debug)]
+pub(crate) struct Evaluator<'e> {
+    pub(crate) ir: &'e Ir,
+    device: &'e Device<'e>,
+    /// Variables of the macros around the current step. A `cel.bind` whose value failed fails
+    /// where it is used.
+    locals: Vec<Outcome<'e>>,
+    pub(crate) meter: Meter,
+}
+
+impl<'e> Evaluator<'e> {
+    pub(crate) fn new(ir: &'e Ir, device: &'e Device<'e>, limit: u64) -> Self {
+        Evaluator { ir, device, locals: Vec::new(), meter: Meter::new(limit) }
+    }
+
+    pub(crate) fn fault<T>(&self, step: StepId, kind: EvalErrorKind) -> Result<T, Box<Fault>> {
+        Err(Box::new(Fault { kind, step }))
+    }
+
+    fn charge(&mut self, step: StepId, cost: u64) -> Result<(), Box<Fault>> {
+        self.meter.charge(cost).map_err(|kind| Box::new(Fault { kind, step }))
+    }
+
+    /// Evaluates a step.
+    pub(crate) fn eval(&mut self, id: StepId) -> Outcome<'e> {
+        let ir = self.ir;
+        let step = ir.step(id);
+        match &step.op {
+            Op::Constant(value) => {
+                self.charge(id, step.cost)?;
+                Ok(value.borrow())
+            }
+            Op::Device => self.leaf(id, step, Value::Device(self.device)),
+            Op::Driver => {
+                let driver = Value::Str(Shared::Borrowed(self.device.driver));
+                self.leaf(id, step, driver)
+            }
+            Op::AllowMultipleAllocations => {
+                self.leaf(id, step, Value::Bool(self.device.allow_multiple_allocations))
+            }
+            Op::Local(slot) => {
+                self.charge(id, step.cost)?;
+                match self.locals.get(*slot as usize) {
+                    Some(local) => local.clone(),
+                    None => self.fault(id, EvalErrorKind::NoSuchOverload),
+                }
+            }
+            Op::Domains(_) | Op::Domain(..) | Op::Entry(..) => self.path(id, step),
+            Op::Select { operand, field, optional } => {
+                let operand = self.eval(*operand)?;
+                let key = Value::Str(Shared::Borrowed(field));
+                self.access(id, operand, &key, *optional)
+            }
+            Op::Has { operand, field } => {
+                let operand = self.eval(*operand)?;
+                self.charge(id, step.cost)?;
+                self.has(id, operand, field)
+            }
+            Op::Index { operand, index, optional } => {
+                let operand = self.eval(*operand)?;
+                let index = self.eval(*index)?;
+                self.access(id, operand, &index, *optional)
+            }
+            Op::And(terms) => self.logical(id, terms, false),
+            Op::Or(terms) => self.logical(id, terms, true),
+            Op::Conditional { condition, then, other } => match self.eval(*condition)? {
+                Value::Bool(true) => self.eval(*then),
+                Value::Bool(false) => self.eval(*other),
+                _ => self.fault(id, EvalErrorKind::NoSuchOverload),
+            },
+            Op::Not(operand) | Op::Negate(operand) => self.unary(id, step, *operand),
+            Op::Arithmetic(..)
+            | Op::Compare(..)
+            | Op::Equal(..)
+            | Op::NotEqual(..)
+            | Op::In { .. } => self.binary(id, step),
+            Op::Call(function, arguments) => self.call(id, *function, arguments),
+            Op::Regex { .. } => self.regex(id, step),
+            Op::List(_) | Op::Map(_) => self.literal(id, step),
+            Op::OrElse { optional, other } | Op::OrValue { optional, other } => {
+                self.alternative(id, step, *optional, *other)
+            }
+            Op::Fold(fold) => self.fold(id, fold),
+            Op::Bind { init, body } => {
+                let init = self.bound(*init)?;
+                self.with_local(init, *body)
+            }
+            Op::OptMap { target, body, flat } => self.opt_map(id, *target, *body, *flat),
+        }
+    }
+
+    fn leaf(&mut self, id: StepId, step: &Step, value: Value<'e>) -> Outcome<'e> {
+        self.charge(id, step.cost)?;
+        Ok(value)
+    }
+
+    /// The value of a `cel.bind`, or its error for later; the end of the fuel is not put off.
+    pub(crate) fn bound(&mut self, init: StepId) -> Result<Outcome<'e>, Box<Fault>> {
+        match self.eval(init) {
+            Err(fault) if fault.kind == EvalErrorKind::CostLimit => Err(fault),
+            outcome => Ok(outcome),
+        }
+    }
+
+    fn with_local(&mut self, value: Outcome<'e>, body: StepId) -> Outcome<'e> {
+        self.locals.push(value);
+        let result = self.eval(body);
+        self.locals.pop();
+        result
+    }
+
+    /// Declares a variable for as long as the caller looks into its scope.
+    pub(crate) fn enter(&mut self, value: Outcome<'e>) {
+        self.locals.push(value);
+    }
+
+    /// Ends the scope of the variable that was declared last.
+    pub(crate) fn leave(&mut self) {
+        self.locals.pop();
+    }
+
+    fn unary(&mut self, id: StepId, step: &Step, operand: StepId) -> Outcome<'e> {
+        let operand = self.bound(operand)?;
+        self.charge(id, step.cost)?;
+        let result = match (&step.op, operand?) {
+            (Op::Negate(_), value) => ops::negate(&value),
+            (_, Value::Bool(b)) => Ok(Value::Bool(!b)),
+            _ => Err(EvalErrorKind::NoSuchOverload),
+        };
+        result.or_else(|kind| self.fault(id, kind))
+    }
+
+    /// `or` and `orValue`.
+    fn alternative(
+        &mut self,
+        id: StepId,
+        step: &Step,
+        optional: StepId,
+        other: StepId,
+    ) -> Outcome<'e> {
+        match self.eval(optional)? {
+            Value::Optional(None) => self.eval(other),
+            Value::Optional(Some(inner)) if matches!(step.op, Op::OrValue { .. }) => {
+                Ok((*inner).clone())
+            }
+            found @ Value::Optional(_) => Ok(found),
+            _ => self.fault(id, EvalErrorKind::NoSuchOverload),
+        }
+    }
+
+    #[inline(never)]
+    fn path(&mut self, id: StepId, step: &'e Step) -> Outcome<'e> {
+        self.charge(id, step.cost)?;
+        let device = self.device;
+        let value = match &step.op {
+            Op::Domains(Table::Attributes) => {
+                Some(Value::Map(Map::AttributeDomains(&device.attributes)))
+            }
+            Op::Domains(Table::Capacity) => {
+                Some(Value::Map(Map::CapacityDomains(&device.capacity)))
+            }
+            Op::Domain(Table::Attributes, domain) => {
+                let entries = crate::device::domain(&device.attributes, domain);
+                Some(Value::Map(Map::Attributes(entries)))
+            }
+            Op::Domain(Table::Capacity, domain) => {
+                let entries = crate::device::domain(&device.capacity, domain);
+                Some(Value::Map(Map::Capacities(entries)))
+            }
+            Op::Entry(Table::Attributes, domain, name) => {
+                find(&device.attributes, domain, name).map(Value::attribute)
+            }
+            Op::Entry(Table::Capacity, domain, name) => find(&device.capacity, domain, name)
+                .map(|quantity| Value::Quantity(Shared::Borrowed(quantity), false)),
+            _ => None,
+        };
+        match (value, &step.op) {
+            (Some(value), _) => Ok(value),
+            (None, Op::Entry(_, _, name)) => {
+                self.fault(id, EvalErrorKind::NoSuchKey(name.to_string()))
+            }
+            (None, _) => self.fault(id, EvalErrorKind::NoSuchOverload),
+        }
+    }
+
+    /// A field or an element; of an optional value, an optional one. What is optional and absent
+    /// costs one less.
+    #[inline(never)]
+    fn access(
+        &mut self,
+        id: StepId,
+        operand: Value<'e>,
+        key: &Value<'e>,
+        optional: bool,
+    ) -> Outcome<'e> {
+        let cost = self.ir.step(id).cost;
+        let absent = cost.saturating_sub(1);
+        let (operand, optional) = match operand {
+            Value::Optional(None) => {
+                self.charge(id, absent)?;
+                return Ok(Value::Optional(None));
+            }
+            Value::Optional(Some(inner)) => ((*inner).clone(), true),
+            other => (other, optional),
+        };
+        let found = self.element(id, &operand, key)?;
+        self.charge(id, if found.is_none() && optional { absent } else { cost })?;
+        match (found, optional) {
+            (Some(value), true) => Ok(Value::some(value)),
+            (Some(value), false) => Ok(value),
+            (None, true) => Ok(Value::Optional(None)),
+            (None, false) => {
+                let shown = match key {
+                    Value::Str(key) => key.to_string(),
+                    other => other.to_string(),
+                };
+                let kind = match operand {
+                    Value::List(_) => EvalErrorKind::IndexOutOfBounds(shown),
+                    _ => EvalErrorKind::NoSuchKey(shown),
+                };
+                self.fault(id, kind)
+            }
+        }
+    }
+
+    fn element(
+        &mut self,
+        id: StepId,
+        operand: &Value<'e>,
+        key: &Value<'e>,
+    ) -> Result<Option<Value<'e>>, Box<Fault>> {
+        match (operand, key) {
+            (Value::Map(map), _) => Ok(map.lookup(key, &mut self.meter)),
+            (Value::List(list), _) => {
+                let place = match key {
+                    Value::Int(place) => Some(*place),
+                    Value::Uint(place) => i64::try_from(*place).ok().or(Some(-1)),
+                    Value::Double(place) if place.fract() == 0.0 => Some(*place as i64),
+                    _ => None,
+                };
+                let Some(place) = place else {
+                    let message = match key {
+                        Value::Double(place) => format!("unsupported index value {place} in list"),
+                        _ => format!("unsupported index type '{}' in list", key.type_name()),
+                    };
+                    return self.fault(id, EvalErrorKind::Failed(message));
+                };
+                Ok(usize::try_from(place).ok().and_then(|place| list.get(place)))
+            }
+            (Value::Device(device), Value::Str(field)) => Ok(device_field(device, field)),
+            _ => Ok(None),
+        }
+    }
+
+    fn has(&mut self, id: StepId, operand: Value<'e>, field: &'e str) -> Outcome<'e> {
+        let key = Value::Str(Shared::Borrowed(field));
+        let present = match operand {
+            Value::Optional(None) => false,
+            Value::Optional(Some(inner)) => self.element(id, &inner, &key)?.is_some(),
+            Value::Map(ref map) if map.has_default() => true,
+            Value::List(_) => false,
+            other => self.element(id, &other, &key)?.is_some(),
+        };
+        Ok(Value::Bool(present))
+    }
+
+    /// `&&` (deciding on false) and `||` (deciding on true).
+    #[inline(never)]
+    fn logical(&mut self, id: StepId, terms: &[StepId], deciding: bool) -> Outcome<'e> {
+        let mut fault = None;
+        for term in terms {
+            match self.eval(*term) {
+                Ok(Value::Bool(b)) if b == deciding => return Ok(Value::Bool(b)),
+                Ok(Value::Bool(_)) => {}
+                Err(f) if f.kind == EvalErrorKind::CostLimit => return Err(f),
+                Err(f) => fault = fault.or(Some(f)),
+                Ok(_) => {
+                    let kind = EvalErrorKind::NoSuchOverload;
+                    fault = fault.or(Some(Box::new(Fault { kind, step: id })));
+                }
+            }
+        }
+        fault.map_or(Ok(Value::Bool(!deciding)), Err)
+    }
+
+    /// Both sides, whether or not the first failed: upstream charges for both.
+    fn both(
+        &mut self,
+        left: StepId,
+        right: StepId,
+    ) -> Result<(Outcome<'e>, Outcome<'e>), Box<Fault>> {
+        let left = self.bound(left)?;
+        Ok((left, self.bound(right)?))
+    }
+
+    #[inline(never)]
+    fn binary(&mut self, id: StepId, step: &'e Step) -> Outcome<'e> {
+        let (left, right) = match &step.op {
+            Op::Arithmetic(_, _, left, right)
+            | Op::Compare(_, _, left, right)
+            | Op::Equal(left, right)
+            | Op::NotEqual(left, right)
+            | Op::In { value: left, within: right, .. } => self.both(*left, *right)?,
+            _ => return self.fault(id, EvalErrorKind::NoSuchOverload),
+        };
+        let cost = binary_cost(&step.op, left.as_ref().ok(), right.as_ref().ok());
+        self.charge(id, cost)?;
+        let (left, right) = (left?, right?);
+        let meter = &mut self.meter;
+        let result = match &step.op {
+            Op::Arithmetic(operator, ..) => ops::arithmetic(*operator, &left, &right, meter),
+            Op::Compare(operator, ..) => ops::relation(*operator, &left, &right).map(Value::Bool),
+            Op::Equal(..) => equal(&left, &right, meter).map(Value::Bool),
+            // Upstream asks whether they are equal, and takes an error for a no.
+            Op::NotEqual(..) => Ok(Value::Bool(equal(&left, &right, meter) != Ok(true))),
+            _ => match &right {
+                Value::List(list) => lists::has(list, &left, meter).map(Value::Bool),
+                Value::Map(map) => Ok(Value::Bool(map.get(&left, meter).is_some())),
+                _ => Err(EvalErrorKind::NoSuchOverload),
+            },
+        };
+        result.or_else(|kind| self.fault(id, kind))
+    }
+
+    /// With one or two arguments upstream evaluates and charges all of them even if one fails;
+    /// with more it stops at the failure.
+    #[inline(never)]
+    fn call(&mut self, id: StepId, function: Function, arguments: &[StepId]) -> Outcome<'e> {
+        match arguments {
+            [] => self.apply(id, function, []),
+            [only] => {
+                let only = self.bound(*only)?;
+                self.apply(id, function, [only])
+            }
+            [first, second] => {
+                let (first, second) = self.both(*first, *second)?;
+                self.apply(id, function, [first, second])
+            }
+            _ => {
+                let mut values = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    values.push(self.eval(*argument)?);
+                }
+                self.finish(id, function, &values)
+            }
+        }
+    }
+
+    fn apply<const N: usize>(
+        &mut self,
+        id: StepId,
+        function: Function,
+        arguments: [Outcome<'e>; N],
+    ) -> Outcome<'e> {
+        let mut fault = None;
+        let values = arguments.map(|argument| {
+            argument.unwrap_or_else(|f| {
+                fault.get_or_insert(f);
+                Value::Null
+            })
+        });
+        match fault {
+            None => self.finish(id, function, &values),
+            Some(fault) => {
+                self.charge(id, functions::cost(function, &values, None))?;
+                Err(fault)
+            }
+        }
+    }
+
+    fn finish(&mut self, id: StepId, function: Function, values: &[Value<'e>]) -> Outcome<'e> {
+        let result = functions::call(function, values, &mut self.meter);
+        let cost = functions::cost(function, values, result.as_ref().ok());
+        self.charge(id, cost)?;
+        result.or_else(|kind| self.fault(id, kind))
+    }
+
+    #[inline(never)]
+    fn regex(&mut self, id: StepId, step: &'e Step) -> Outcome<'e> {
+        let Op::Regex { function, arguments, regex, length } = &step.op else {
+            return self.fault(id, EvalErrorKind::NoSuchOverload);
+        };
+        let [text, rest @ ..] = &**arguments else {
+            return self.fault(id, EvalErrorKind::NoSuchOverload);
+        };
+        let text = self.eval(*text)?;
+        let limit = rest.first().map(|limit| self.eval(*limit)).transpose()?;
+        self.charge(id, cost::regex(text.size(), *length))?;
+        regex::apply(*function, regex, &text, limit.as_slice(), &mut self.meter)
+            .or_else(|kind| self.fault(id, kind))
+    }
+
+    #[inline(never)]
+    fn literal(&mut self, id: StepId, step: &'e Step) -> Outcome<'e> {
+        let made = match &step.op {
+            Op::List(elements) => self.list(elements),
+            Op::Map(entries) => self.map(id, entries),
+            _ => self.fault(id, EvalErrorKind::NoSuchOverload),
+        };
+        if !matches!(&made, Err(fault) if fault.kind == EvalErrorKind::CostLimit) {
+            self.charge(id, step.cost)?;
+        }
+        made
+    }
+
+    /// An element of a literal; `None` if it is optional and absent.
+    fn optional(&mut self, id: StepId, optional: bool) -> Result<Option<Value<'e>>, Box<Fault>> {
+        match (self.eval(id)?, optional) {
+            (Value::Optional(inner), true) => Ok(inner.map(|inner| (*inner).clone())),
+            (_, true) => self.fault(id, EvalErrorKind::NoSuchOverload),
+            (value, false) => Ok(Some(value)),
+        }
+    }
+
+    fn list(&mut self, elements: &[(StepId, bool)]) -> Outcome<'e> {
+        let mut values = Vec::with_capacity(elements.len());
+        for (element, optional) in elements {
+            values.extend(self.optional(*element, *optional)?);
+        }
+        self.meter.work(values.len());
+        Ok(Value::list(values))
+    }
+
+    fn map(&mut self, id: StepId, entries: &[(StepId, StepId, bool)]) -> Outcome<'e> {
+        let mut pairs = Vec::with_capacity(entries.len());
+        for (key, value, optional) in entries {
+            let key = self.eval(*key)?;
+            if let Some(value) = self.optional(*value, *optional)? {
+                pairs.push((key, value));
+            }
+        }
+        functions::make_map(pairs, &mut self.meter).or_else(|kind| self.fault(id, kind))
+    }
+
+    /// `target.optMap(x, …)` costs as if its target were evaluated twice: so upstream expands it.
+    #[inline(never)]
+    fn opt_map(&mut self, id: StepId, target: StepId, body: StepId, flat: bool) -> Outcome<'e> {
+        let before = self.meter.cost();
+        let target = self.bound(target)?;
+        let again = self.meter.cost() - before;
+        self.charge(id, 1)?;
+        match target? {
+            Value::Optional(None) => {
+                self.charge(id, 1)?;
+                Ok(Value::Optional(None))
+            }
+            Value::Optional(Some(inner)) => {
+                self.charge(id, again + 1)?;
+                let result = self.with_local(Ok((*inner).clone()), body)?;
+                if flat {
+                    return Ok(result);
+                }
+                self.charge(id, 1)?;
+                Ok(Value::some(result))
+            }
+            _ => self.fault(id, EvalErrorKind::NoSuchOverload),
+        }
+    }
+
+    /// What a fold goes over: for each turn its one or two variables.
+    pub(crate) fn turns(
+        &mut self,
+        id: StepId,
+        fold: &Fold,
+    ) -> Result<Vec<(Value<'e>, Option<Value<'e>>)>, Box<Fault>> {
+        let range = self.eval(fold.range)?;
+        let turns: Vec<_> = match &range {
+            Value::List(list) => list
+                .iter()
+                .zip(0..)
+                .map(|(value, at)| match fold.two {
+                    true => (Value::Int(at), Some(value)),
+                    false => (value, None),
+                })
+                .collect(),
+            Value::Map(map) => {
+                let value = |key: &Value<'e>, meter: &mut Meter| map.get(key, meter);
+                let meter = &mut self.meter;
+                map.keys()
+                    .into_iter()
+                    .map(|key| {
+                        let second = if fold.two { value(&key, meter) } else { None };
+                        (key, second)
+                    })
+                    .collect()
+            }
+            other => {
+                let name = go_name(other);
+                return self.fault(id, EvalErrorKind::NotIterable(name));
+            }
+        };
+        self.meter.work(turns.len());
+        Ok(turns)
+    }
+
+    pub(crate) fn enter_turn(&mut self, turn: (Value<'e>, Option<Value<'e>>)) -> usize {
+        self.locals.push(Ok(turn.0));
+        match turn.1 {
+            Some(second) => {
+                self.locals.push(Ok(second));
+                2
+            }
+            None => 1,
+        }
+    }
+
+    #[inline(never)]
+    fn fold(&mut self, id: StepId, fold: &'e Fold) -> Outcome<'e> {
+        let turns = self.turns(id, fold)?;
+        match fold.kind {
+            FoldKind::All => self.quantifier(id, fold, turns, false),
+            FoldKind::Exists => self.quantifier(id, fold, turns, true),
+            FoldKind::ExistsOne | FoldKind::Map | FoldKind::Filter | FoldKind::MapValues => {
+                self.collect(id, fold, turns)
+            }
+        }
+    }
+
+    /// `all` (deciding on false) and `exists` (deciding on true).
+    fn quantifier(
+        &mut self,
+        id: StepId,
+        fold: &'e Fold,
+        turns: Vec<(Value<'e>, Option<Value<'e>>)>,
+        deciding: bool,
+    ) -> Outcome<'e> {
+        let mut outcome = Ok(Value::Bool(!deciding));
+        // Looking at the accumulator costs 2, one more where it is negated.
+        let look = 2 + u64::from(deciding);
+        for turn in turns {
+            self.charge(id, look)?;
+            if matches!(outcome, Ok(Value::Bool(b)) if b == deciding) {
+                break;
+            }
+            self.charge(id, 1)?;
+            let variables = self.enter_turn(turn);
+            let body = self.bound(fold.body);
+            self.locals.truncate(self.locals.len() - variables);
+            match body? {
+                Ok(Value::Bool(b)) if b == deciding => outcome = Ok(Value::Bool(b)),
+                Ok(Value::Bool(_)) => {}
+                Err(fault) => outcome = outcome.and(Err(fault)),
+                Ok(_) => {
+                    let fault = self.fault(id, EvalErrorKind::NoSuchOverload);
+                    outcome = outcome.and(fault);
+                }
+            }
+        }
+        self.charge(id, 1)?;
+        outcome
+    }
+
+    /// The macros that count or make something.
+    fn collect(
+        &mut self,
+        id: StepId,
+        fold: &'e Fold,
+        turns: Vec<(Value<'e>, Option<Value<'e>>)>,
+    ) -> Outcome<'e> {
+        let mut kept = Vec::new();
+        let mut pairs = Vec::new();
+        for turn in turns {
+            let first = turn.0.clone();
+            let variables = self.enter_turn(turn);
+            let result = self.turn(id, fold, first, &mut kept, &mut pairs);
+            self.locals.truncate(self.locals.len() - variables);
+            result?;
+        }
+        match fold.kind {
+            FoldKind::ExistsOne => {
+                self.charge(id, 2)?;
+                Ok(Value::Bool(kept.len() == 1))
+            }
+            FoldKind::MapValues => {
+                self.charge(id, 1)?;
+                functions::make_map(pairs, &mut self.meter).or_else(|kind| self.fault(id, kind))
+            }
+            FoldKind::All | FoldKind::Exists | FoldKind::Map | FoldKind::Filter => {
+                self.charge(id, 1)?;
+                Ok(Value::list(kept))
+            }
+        }
+    }
+
+    fn turn(
+        &mut self,
+        id: StepId,
+        fold: &'e Fold,
+        first: Value<'e>,
+        kept: &mut Vec<Value<'e>>,
+        pairs: &mut Vec<(Value<'e>, Value<'e>)>,
+    ) -> Result<(), Box<Fault>> {
+        let condition = match fold.kind {
+            FoldKind::ExistsOne | FoldKind::Filter => Some(fold.body),
+            _ => fold.filter,
+        };
+        if let Some(condition) = condition {
+            match self.eval(condition)? {
+                Value::Bool(true) => {}
+                Value::Bool(false) => return Ok(()),
+                _ => return self.fault(id, EvalErrorKind::NoSuchOverload),
+            }
+        }
+        match fold.kind {
+            FoldKind::ExistsOne => {
+                self.charge(id, 2)?;
+                kept.push(Value::Bool(true));
+            }
+            // The name of the variable costs one here, beside list and sum.
+            FoldKind::Filter => {
+                self.charge(id, 3 + fold.element_cost)?;
+                kept.push(first);
+            }
+            FoldKind::MapValues => {
+                let value = self.eval(fold.body)?;
+                self.charge(id, 3)?;
+                pairs.push((first, value));
+            }
+            FoldKind::All | FoldKind::Exists | FoldKind::Map => {
+                let value = self.eval(fold.body)?;
+                self.charge(id, 2 + fold.element_cost)?;
+                kept.push(value);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn device_field<'e>(device: &'e Device<'e>, field: &str) -> Option<Value<'e>> {
+    match field {
+        "driver" => Some(Value::Str(Shared::Borrowed(device.driver))),
+        "allowMultipleAllocations" => Some(Value::Bool(device.allow_multiple_allocations)),
+        "attributes" => Some(Value::Map(Map::AttributeDomains(&device.attributes))),
+        "capacity" => Some(Value::Map(Map::CapacityDomains(&device.capacity))),
+        _ => None,
+    }
+}
+
+/// What a binary operator costs; a side that failed counts as a simple value.
+fn binary_cost(op: &Op, left: Option<&Value<'_>>, right: Option<&Value<'_>>) -> u64 {
+    let size = |value: Option<&Value<'_>>| value.map_or(1, Value::size);
+    let lesser = || tenth(size(left).min(size(right)));
+    match op {
+        Op::Arithmetic(_, true, ..) => tenth(size(left) + size(right)),
+        Op::Compare(_, true, ..) | Op::NotEqual(..) => lesser(),
+        Op::Equal(..) => match left {
+            Some(Value::Quantity(..) | Value::Version(_)) => 1,
+            _ => lesser(),
+        },
+        Op::In { cost: InCost::Free, .. } => 0,
+        Op::In { cost: InCost::Length, .. } => size(right),
+        _ => 1,
+    }
+}
+
+/// The name of a value's type in upstream's complaint about a range.
+fn go_name(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::Str(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Quantity(..) => "cel.Quantity",
+        Value::Version(_) => "cel.Semver",
+        Value::List(List::Values(_)) | Value::List(_) => "types.List",
+        Value::Map(_) | Value::Device(_) => "types.Map",
+        Value::Optional(_) => "*types.Optional",
+        Value::Type(_) => "*types.Type",
+    }
+}
