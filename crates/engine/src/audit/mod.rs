@@ -1,0 +1,240 @@
+//! The audit: does a decision keep the rules? Short and dumb, written from the rules and not from
+//! the search. Reality may break them already (one device in two allocations, a node over-committed):
+//! only what the decision adds is judged.
+//!
+//! It shares with the search how seats are taken and what a node sees of devices; the rules of nodes
+//! stand in [`rules`], those of devices in the device module's judge, and the pods of a node are
+//! added up here from the facts, not read from its ledger.
+
+pub(crate) mod rules;
+
+use std::collections::BTreeMap;
+
+use crate::cost::{Cost, Harm};
+use crate::decision::{Act, Decision, Verdict};
+use crate::device::{self, Pick, Want};
+use crate::facts::{ClaimSpec, ClaimUse, Minimum, Request, Seat};
+use crate::name::{GroupKey, NodeKey, Shared};
+use crate::state::State;
+
+/// A rule that a decision breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The group whose act breaks it.
+    pub group: GroupKey,
+    /// The node, where one is concerned.
+    pub node: Option<NodeKey>,
+    /// Which rule, in words for developers.
+    pub rule: String,
+}
+
+/// Every rule that the decision breaks, act by act, each judged on what the acts before it left.
+pub fn audit(state: &State, decision: &Decision) -> Vec<Violation> {
+    let asked = asked_by_node(state);
+    let mut audit = Audit { state: state.clone(), asked, violations: Vec::new() };
+    audit.verdicts(decision);
+    for act in &decision.acts {
+        match act {
+            Act::Place(group, seats, cost) => audit.place(group, seats, cost),
+            Act::Release(_, claim) => audit.state.release(claim, true),
+            Act::Evict { beneficiary, victim, .. } if victim == beneficiary => {
+                audit.broken(victim, None, "an eviction benefits somebody else");
+            }
+            Act::Admit(_) | Act::Hold(..) | Act::Evict { .. } => {}
+        }
+    }
+    audit.violations
+}
+
+/// What the pods of each node ask for: those that are bound, and seats in flight.
+fn asked_by_node(state: &State) -> BTreeMap<NodeKey, Vec<Shared<Request>>> {
+    let mut asked: BTreeMap<NodeKey, Vec<Shared<Request>>> = BTreeMap::new();
+    let request = |group: &GroupKey, role: u16| {
+        let fact = state.groups.find(group)?.fact.as_ref()?;
+        Some(fact.roles.get(usize::from(role))?.request.clone())
+    };
+    for (_, _, member) in state.members.iter() {
+        let (Some(fact), Some(node)) = (&member.fact, member.node()) else { continue };
+        asked.entry(node.clone()).or_default().extend(request(&fact.group, fact.role));
+    }
+    for flight in state.flights.values() {
+        for seat in &flight.seats {
+            let shown = seat.pod.as_ref().and_then(|pod| state.members.find(pod)?.node());
+            if shown.is_none() {
+                let asked = asked.entry(seat.node.clone()).or_default();
+                asked.extend(request(&flight.group, seat.role));
+            }
+        }
+    }
+    asked
+}
+
+struct Audit {
+    state: State,
+    /// What the pods of each node ask for, those placed by the acts before included.
+    asked: BTreeMap<NodeKey, Vec<Shared<Request>>>,
+    violations: Vec<Violation>,
+}
+
+impl Audit {
+    fn broken(&mut self, group: &GroupKey, node: Option<&NodeKey>, rule: impl Into<String>) {
+        let (group, node) = (group.clone(), node.cloned());
+        self.violations.push(Violation { group, node, rule: rule.into() });
+    }
+
+    /// Every pending group has one verdict, placed ones have one act, and nobody else has either.
+    fn verdicts(&mut self, decision: &Decision) {
+        let pending: Vec<GroupKey> =
+            self.state.pending.values().map(|slot| self.state.groups.key(*slot).clone()).collect();
+        let told: Vec<&GroupKey> = decision.verdicts.iter().map(|(group, _)| group).collect();
+        let differ = !pending.iter().eq(told.iter().copied());
+        if let Some(group) = pending.first().or(told.first().copied()).filter(|_| differ).cloned() {
+            self.broken(&group, None, "every pending group has exactly one verdict, in order");
+        }
+        for (group, verdict) in &decision.verdicts {
+            let acts =
+                decision.acts.iter().filter(|a| matches!(a, Act::Place(g, ..) if g == group));
+            let placed = matches!(verdict, Verdict::Placed { .. });
+            if acts.count() != usize::from(placed) {
+                self.broken(
+                    group,
+                    None,
+                    "a group is placed by one act, and only if its verdict says so",
+                );
+            }
+            if let Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) = verdict
+                && why.tally.is_empty()
+            {
+                self.broken(group, None, "a verdict that is not Placed says why");
+            }
+        }
+    }
+
+    fn place(&mut self, group: &GroupKey, seats: &[Seat], told: &Cost) {
+        let Some(slot) = self.state.groups.slot(group) else {
+            return self.broken(group, None, "only groups that exist are placed");
+        };
+        let missing = self.state.missing_seats(slot) as usize;
+        let gang = self.state.groups.at(slot).fact.as_ref().map(|g| g.minimum);
+        if seats.len() > missing || (gang == Some(Minimum::Gang) && seats.len() < missing) {
+            self.broken(group, None, "no more seats than are missing, and a gang's all at once");
+        }
+        if !self.state.groups.at(slot).gates().is_empty() {
+            self.broken(group, None, "a gated group is not placed");
+        }
+        let mut cost = Cost::default();
+        for seat in seats {
+            match self.seat(slot, seat) {
+                Ok(one) => cost = cost.and(one),
+                Err(rule) => self.broken(group, Some(&seat.node), rule),
+            }
+            let _ = self.state.take(slot, seat);
+        }
+        let of_devices = |c: &Cost| (c.alternatives, c.devices, c.harm.islands_broken);
+        if of_devices(&cost) != of_devices(told) {
+            self.broken(group, None, "a placement costs what its devices cost");
+        }
+    }
+
+    /// Judges one seat; gives what its devices cost.
+    fn seat(&mut self, group: u32, seat: &Seat) -> Result<Cost, String> {
+        let request = self.state.groups.at(group).requests.get(usize::from(seat.role)).copied();
+        let request = request.ok_or("a seat is of a role that exists")?;
+        let request = self.state.request(request).clone();
+        let slot = self.state.nodes.slot(&seat.node).ok_or("a seat is on a node that exists")?;
+        self.state.refresh_devices(slot, |shape| shape);
+        let node = self.state.nodes.at(slot).fact.as_ref();
+        let node = node.ok_or("a seat is on a node that exists")?;
+        rules::admits(&request.node, &seat.node, node)
+            .map_err(|reason| format!("the node passes {}", reason.code()))?;
+        let asked = self.asked.entry(seat.node.clone()).or_default();
+        let used: Vec<_> = asked.iter().map(|r| &r.resources).collect();
+        rules::room(&request.resources, node, &used)
+            .map_err(|reason| format!("there is room: {}", reason.code()))?;
+        asked.push(request.clone());
+        let wanted = self.wanted(&request, seat)?;
+        self.devices(slot, seat, &request, &wanted)
+    }
+
+    /// The claims that are still to be allocated; those that are must be usable from the node.
+    fn wanted(
+        &self,
+        request: &Request,
+        seat: &Seat,
+    ) -> Result<Vec<(u16, Shared<ClaimSpec>)>, String> {
+        if let Some(fault) = &request.fault {
+            return Err(format!("its claims stand: {}", fault.reason.code()));
+        }
+        let mut wanted = Vec::new();
+        let node = self.state.nodes.find(&seat.node).and_then(|n| n.fact.as_ref());
+        for (at, claim) in request.claims.iter().enumerate() {
+            let key = match claim {
+                ClaimUse::Own(spec) => {
+                    wanted.push((at as u16, spec.clone()));
+                    continue;
+                }
+                ClaimUse::PerGroup(_) => {
+                    return Err("a claim for the whole group is made once".into());
+                }
+                ClaimUse::Named(_) if request.claims[..at].contains(claim) => continue,
+                ClaimUse::Named(key) => key,
+            };
+            let row = self.state.claims.find(key);
+            let fact = row.and_then(|r| Some((r.held(), r.fact.as_ref()?)));
+            let (held, fact) = fact.ok_or_else(|| format!("claim {} exists", key.0))?;
+            let Some(held) = held else {
+                wanted.push((at as u16, fact.spec.clone()));
+                continue;
+            };
+            let usable = held.nodes.as_ref().is_none_or(|terms| {
+                node.is_some_and(|n| terms.iter().any(|t| rules::matches(t, &seat.node, n)))
+            });
+            if fact.deleting || !usable {
+                return Err(format!("claim {} can be used from the node", key.0));
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn devices(
+        &self,
+        slot: u32,
+        seat: &Seat,
+        request: &Request,
+        wanted: &[(u16, Shared<ClaimSpec>)],
+    ) -> Result<Cost, String> {
+        if wanted.is_empty() && seat.grants.is_empty() {
+            // A wish for nearness is about devices that are given now: here there are none.
+            return Ok(Cost::default());
+        }
+        let devices = self.state.nodes.at(slot).devices.as_deref();
+        let Some((devices, (shape, usage))) = devices.and_then(|d| Some((d, d.held()?))) else {
+            return Ok(Cost::default());
+        };
+        let mut picks = Vec::new();
+        for grant in &seat.grants {
+            let at = (0..devices.places().len())
+                .find(|at| self.state.device_key(devices, *at) == grant.device)
+                .ok_or_else(|| format!("{} is seen by the node", grant.device.device))?;
+            picks.push(Pick {
+                claim: grant.claim,
+                request: grant.request,
+                alternative: grant.alternative,
+                device: at as u16,
+                admin: grant.admin,
+                share: grant.share.clone(),
+            });
+        }
+        let claims: Vec<_> = wanted.iter().map(|(at, spec)| (*at, &**spec)).collect();
+        let want = Want { claims: &claims, align: &request.align, matches: &self.state.matches };
+        device::lawful(shape, usage, &want, &picks)
+            .map_err(|breach| format!("devices: {breach:?}"))?;
+        let price = device::price(shape, usage, &want, &picks).0.price;
+        Ok(Cost {
+            alternatives: price.alternatives,
+            devices: price.devices,
+            harm: Harm { islands_broken: price.islands_broken, ..Harm::default() },
+            ..Cost::default()
+        })
+    }
+}

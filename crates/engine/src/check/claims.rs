@@ -1,0 +1,156 @@
+//! What a request's claims come to, before and on a node (kube-scheduler's DynamicResources).
+//!
+//! [`resolve`] is its PreFilter: which claims are allocated already and pin the pod to nodes, which
+//! are still to be allocated, and what makes all of it impossible. The choice of devices is
+//! [`device`](crate::device)'s.
+
+use super::Failing;
+use crate::check::fact::any_term;
+use crate::decision::{Example, Facts};
+use crate::facts::{Align, ClaimSpec, ClaimUse, NodeRequirement, NodeTerm, Request, User};
+use crate::name::{ClaimKey, Name, NodeKey, PodKey, Shared};
+use crate::reason::{Reason, Status};
+use crate::state::{ClaimState, State};
+
+/// Most users of one claim (`status.reservedFor`, resource.k8s.io/v1). kube-scheduler does not look
+/// and the API server refuses the write.
+pub(crate) const USERS_MAX: usize = 256;
+
+/// What a request's claims come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    /// Claims that are allocated: the pod must go where all of them can be used.
+    pub(crate) pinned: Vec<Pinned>,
+    /// Claims still to be allocated.
+    pub(crate) wanted: Wanted,
+}
+
+/// A claim that is allocated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pinned {
+    pub(crate) claim: ClaimKey,
+    /// From where it can be used; none is everywhere.
+    pub(crate) nodes: Option<Box<[NodeTerm]>>,
+    /// Nobody but this pod uses it: it may be given up and allocated anew.
+    pub(crate) movable: bool,
+}
+
+/// What devices are asked for, all claims together. Equal ones share their answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Wanted {
+    /// Index into the request's claims, and the spec.
+    pub(crate) claims: Vec<(u16, Shared<ClaimSpec>)>,
+    /// The pod's own wishes for nearness.
+    pub(crate) align: Box<[Align]>,
+}
+
+/// What makes a request impossible before any node is looked at.
+pub(crate) type Stopped = Box<(Reason, Example)>;
+
+/// Sorts a request's claims into those that pin it and those that it still wants; or says what
+/// makes it impossible. `pod` is who asks, where it exists. `emptied`: as if every other pod were
+/// gone, so that what only pods use is free.
+pub(crate) fn resolve(
+    state: &State,
+    request: &Request,
+    pod: Option<&PodKey>,
+    emptied: bool,
+) -> Result<Resolved, Stopped> {
+    let mut resolved = Resolved::default();
+    resolved.wanted.align = request.align.clone();
+    for (at, claim) in request.claims.iter().enumerate() {
+        match claim {
+            ClaimUse::Own(spec) => want(&mut resolved, at, spec)?,
+            // Nothing makes such claims yet; each seat taking one of its own would be wrong.
+            ClaimUse::PerGroup(_) => {
+                let text = Name::new("one claim for the whole group can't be made yet");
+                return Err(object(Reason::RequestUnsupported, &Name::new(""), &text));
+            }
+            // A claim that is named twice is one claim.
+            ClaimUse::Named(_) if request.claims[..at].contains(claim) => {}
+            ClaimUse::Named(key) => named(state, &mut resolved, at, key, pod, emptied)?,
+        }
+    }
+    Ok(resolved)
+}
+
+pub(super) fn object(reason: Reason, subject: &Name, detail: &Name) -> Stopped {
+    let facts = Facts::Subject { subject: subject.clone(), detail: detail.clone() };
+    Box::new((reason, Example { facts, ..Example::default() }))
+}
+
+fn want(resolved: &mut Resolved, at: usize, spec: &Shared<ClaimSpec>) -> Result<(), Stopped> {
+    if let Some(fault) = &spec.fault {
+        return Err(object(fault.reason, &fault.subject, &fault.detail));
+    }
+    resolved.wanted.claims.push((at as u16, spec.clone()));
+    Ok(())
+}
+
+fn named(
+    state: &State,
+    resolved: &mut Resolved,
+    at: usize,
+    key: &ClaimKey,
+    pod: Option<&PodKey>,
+    emptied: bool,
+) -> Result<(), Stopped> {
+    let about = |reason, detail: &str| object(reason, &key.0.name, &Name::new(detail));
+    let Some(row) = state.claims.find(key) else { return Err(about(Reason::ClaimMissing, "")) };
+    let Some(fact) = &row.fact else { return Err(about(Reason::ClaimMissing, "")) };
+    if fact.deleting {
+        return Err(about(Reason::ClaimDeleting, ""));
+    }
+    let mine = |user: &User| pod.is_some_and(|p| *user == User::Pod(p.clone()));
+    let others = fact.users.iter().filter(|u| !mine(u)).count() + row.assumed_users as usize;
+    if others >= USERS_MAX && !emptied {
+        return Err(about(Reason::TooManyUsers, &USERS_MAX.to_string()));
+    }
+    match row.held() {
+        Some(held) if !emptied => resolved.pinned.push(Pinned {
+            claim: key.clone(),
+            nodes: held.nodes.clone(),
+            movable: is_movable(row, others),
+        }),
+        Some(_) | None => want(resolved, at, &fact.spec)?,
+    }
+    Ok(())
+}
+
+/// An allocation that the board shows and that nobody else uses may be given up.
+fn is_movable(row: &ClaimState, others: usize) -> bool {
+    others == 0 && row.assumed.is_none() && !row.released
+}
+
+/// Whether the claims that are allocated can be used from a node.
+pub(crate) fn reachable(
+    pinned: &[Pinned],
+    key: &NodeKey,
+    labels: &[(Name, Name)],
+) -> Result<(), Failing> {
+    for claim in pinned {
+        let here = claim.nodes.as_ref().is_none_or(|terms| any_term(terms, key, labels));
+        if !here {
+            let facts = Facts::Claim { claim: claim.claim.clone(), at: bound_to(claim) };
+            return Err(Failing::new(Reason::ClaimElsewhere, Status::UnschedulableAndUnresolvable)
+                .with(facts));
+        }
+    }
+    Ok(())
+}
+
+/// The one node that an allocation is bound to.
+fn bound_to(claim: &Pinned) -> Option<Name> {
+    let [term] = claim.nodes.as_deref()? else { return None };
+    term.iter().find_map(|requirement| match requirement {
+        NodeRequirement::NameIs(name) => Some(name.clone()),
+        NodeRequirement::In(..)
+        | NodeRequirement::NotIn(..)
+        | NodeRequirement::Exists(_)
+        | NodeRequirement::DoesNotExist(_)
+        | NodeRequirement::Gt(..)
+        | NodeRequirement::Lt(..)
+        | NodeRequirement::NameIsNot(_)
+        | NodeRequirement::Never => None,
+    })
+}

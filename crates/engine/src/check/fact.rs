@@ -1,0 +1,209 @@
+//! Checks of the node's fact alone: name, cordon, taints, labels. Their outcome changes only when
+//! the node object does, so columns keep it apart from the rest.
+
+use super::Failing;
+use super::claims::{Stopped, object};
+use crate::decision::Facts;
+use crate::facts::{Effect, Node, NodeRequirement, NodeRules, NodeTerm, Taint, Toleration};
+use crate::name::{Name, NodeKey};
+use crate::reason::{Reason, Status};
+
+/// The taint that a cordon stands for.
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// Taints under this prefix are set and lifted by the cluster itself as a node's health changes.
+const HEALTH_PREFIX: &str = "node.kubernetes.io/";
+
+/// Whether a node is looked at as it is, or as it would be in full health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    /// As it is.
+    AsIs,
+    /// Not cordoned, and without the cluster's own health taints.
+    Healed,
+}
+
+/// The soft cost of the node, or the first check that fails.
+pub(crate) fn first(
+    rules: &NodeRules,
+    key: &NodeKey,
+    node: &Node,
+    health: Health,
+) -> Result<u32, Failing> {
+    name(rules, key)?;
+    narrowing(rules, key)?;
+    if health == Health::AsIs {
+        unschedulable(rules, node)?;
+    }
+    taints(rules, node, health)?;
+    affinity(rules, key, node)?;
+    Ok(soft(rules, key, node))
+}
+
+/// Every one of these checks that fails, in order.
+pub(crate) fn all(rules: &NodeRules, key: &NodeKey, node: &Node) -> Vec<Failing> {
+    [
+        name(rules, key),
+        unschedulable(rules, node),
+        taints(rules, node, Health::AsIs),
+        affinity(rules, key, node),
+    ]
+    .into_iter()
+    .filter_map(Result::err)
+    .collect()
+}
+
+const NEVER: Status = Status::UnschedulableAndUnresolvable;
+
+/// NodeName.
+fn name(rules: &NodeRules, key: &NodeKey) -> Result<(), Failing> {
+    match &rules.name {
+        Some(name) if *name != key.0 => Err(Failing::new(Reason::NodeName, NEVER)
+            .with(Facts::Subject { subject: name.clone(), detail: Name::new("") })),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// NodeAffinity's PreFilter: where every required term names nodes (`matchFields metadata.name`, as
+/// DaemonSet pods have it), the other nodes are not filtered at all, whatever else they fail.
+fn narrowing(rules: &NodeRules, key: &NodeKey) -> Result<(), Failing> {
+    let Some(terms) = rules.required.as_deref().filter(|terms| narrows(terms)) else {
+        return Ok(());
+    };
+    let here = |term: &NodeTerm| names(term).all(|name| *name == key.0);
+    if terms.iter().any(here) { Ok(()) } else { Err(Failing::new(Reason::NodeAffinity, NEVER)) }
+}
+
+/// The same PreFilter before any node: terms that each name several nodes at once leave none.
+pub(crate) fn terms_agree(rules: &NodeRules) -> Result<(), Stopped> {
+    let Some(terms) = rules.required.as_deref().filter(|terms| narrows(terms)) else {
+        return Ok(());
+    };
+    let agrees = |term: &NodeTerm| names(term).zip(names(term).skip(1)).all(|(a, b)| a == b);
+    if terms.iter().any(agrees) {
+        return Ok(());
+    }
+    let detail = Name::new("each of its node affinity terms names several nodes at once");
+    Err(object(Reason::NodeAffinity, &Name::new(""), &detail))
+}
+
+/// Whether every term names a node; one that does not, and an empty one, lifts the restriction.
+fn narrows(terms: &[NodeTerm]) -> bool {
+    !terms.is_empty() && terms.iter().all(|term| names(term).next().is_some())
+}
+
+/// The nodes that a term names by `metadata.name In`.
+fn names(term: &NodeTerm) -> impl Iterator<Item = &Name> {
+    term.iter().filter_map(|requirement| match requirement {
+        NodeRequirement::NameIs(name) => Some(name),
+        NodeRequirement::In(..)
+        | NodeRequirement::NotIn(..)
+        | NodeRequirement::Exists(_)
+        | NodeRequirement::DoesNotExist(_)
+        | NodeRequirement::Gt(..)
+        | NodeRequirement::Lt(..)
+        | NodeRequirement::NameIsNot(_)
+        | NodeRequirement::Never => None,
+    })
+}
+
+/// NodeUnschedulable: `spec.unschedulable`, unless its taint is tolerated.
+fn unschedulable(rules: &NodeRules, node: &Node) -> Result<(), Failing> {
+    if !node.unschedulable {
+        return Ok(());
+    }
+    let cordon =
+        Taint { key: Name::new(UNSCHEDULABLE), value: Name::new(""), effect: Effect::NoSchedule };
+    if tolerated(&rules.tolerations, &cordon) {
+        Ok(())
+    } else {
+        Err(Failing::new(Reason::NodeUnschedulable, NEVER))
+    }
+}
+
+/// TaintToleration: every NoSchedule and NoExecute taint is tolerated.
+fn taints(rules: &NodeRules, node: &Node, health: Health) -> Result<(), Failing> {
+    let healed = |t: &Taint| health == Health::Healed && t.key.starts_with(HEALTH_PREFIX);
+    let bad = node.taints.iter().find(|t| {
+        t.effect != Effect::PreferNoSchedule && !healed(t) && !tolerated(&rules.tolerations, t)
+    });
+    match bad {
+        Some(taint) => {
+            Err(Failing::new(Reason::NodeTaint, NEVER).with(Facts::Taint(taint.clone())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether any of the tolerations tolerates the taint.
+pub(crate) fn tolerated(tolerations: &[Toleration], taint: &Taint) -> bool {
+    tolerations.iter().any(|t| t.tolerates(taint))
+}
+
+/// NodeAffinity: `nodeSelector` and the required terms.
+fn affinity(rules: &NodeRules, key: &NodeKey, node: &Node) -> Result<(), Failing> {
+    let unmet = rules.selector.iter().find(|(k, v)| label(&node.labels, k) != Some(v));
+    if let Some((k, v)) = unmet {
+        let asked = Name::new(&format!("{k}={v}"));
+        let has = label(&node.labels, k).cloned().unwrap_or_else(|| Name::new(""));
+        let facts = Facts::Label { asked, has };
+        return Err(Failing::new(Reason::NodeAffinity, NEVER).with(facts));
+    }
+    match &rules.required {
+        Some(terms) if !any_term(terms, key, &node.labels) => {
+            Err(Failing::new(Reason::NodeAffinity, NEVER))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Soft preferences not met: weights of preferred terms that don't match, and one for each
+/// `PreferNoSchedule` taint that is not tolerated by a toleration with that effect or none.
+fn soft(rules: &NodeRules, key: &NodeKey, node: &Node) -> u32 {
+    let unmet = rules
+        .preferred
+        .iter()
+        .filter(|(weight, term)| {
+            *weight > 0 && !term.is_empty() && !term_matches(term, key, &node.labels)
+        })
+        .map(|(weight, _)| weight.unsigned_abs());
+    let repelled = node
+        .taints
+        .iter()
+        .filter(|t| t.effect == Effect::PreferNoSchedule && !tolerated(&rules.tolerations, t));
+    unmet.fold(0u32, u32::saturating_add).saturating_add(repelled.count() as u32)
+}
+
+/// The value of a label; labels are sorted by key.
+pub(crate) fn label<'a>(labels: &'a [(Name, Name)], key: &str) -> Option<&'a Name> {
+    labels.binary_search_by(|(k, _)| k.as_str().cmp(key)).ok().map(|at| &labels[at].1)
+}
+
+/// Whether any of the terms matches; an empty list matches nothing.
+pub(crate) fn any_term(terms: &[NodeTerm], key: &NodeKey, labels: &[(Name, Name)]) -> bool {
+    terms.iter().any(|term| term_matches(term, key, labels))
+}
+
+/// Whether a term matches: all of its requirements, and it has one.
+pub(crate) fn term_matches(term: &NodeTerm, key: &NodeKey, labels: &[(Name, Name)]) -> bool {
+    !term.is_empty() && term.iter().all(|r| requirement_matches(r, key, labels))
+}
+
+fn requirement_matches(
+    requirement: &NodeRequirement,
+    key: &NodeKey,
+    labels: &[(Name, Name)],
+) -> bool {
+    let number = |k: &Name| label(labels, k).and_then(|v| v.parse::<i64>().ok());
+    match requirement {
+        NodeRequirement::In(k, values) => label(labels, k).is_some_and(|v| values.contains(v)),
+        NodeRequirement::NotIn(k, values) => label(labels, k).is_none_or(|v| !values.contains(v)),
+        NodeRequirement::Exists(k) => label(labels, k).is_some(),
+        NodeRequirement::DoesNotExist(k) => label(labels, k).is_none(),
+        NodeRequirement::Gt(k, bound) => number(k).is_some_and(|v| v > *bound),
+        NodeRequirement::Lt(k, bound) => number(k).is_some_and(|v| v < *bound),
+        NodeRequirement::NameIs(name) => *name == key.0,
+        NodeRequirement::NameIsNot(name) => *name != key.0,
+        NodeRequirement::Never => false,
+    }
+}

@@ -1,0 +1,252 @@
+//! Fit columns: for a request shape that is asked about, the answer of every node, kept up to date
+//! for the nodes that changed, with the nodes that fit in order of cost.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::search::{Ask, Search};
+use crate::check::Failing;
+use crate::check::fact::{self, Health};
+use crate::cost::Cost;
+use crate::decision::Why;
+use crate::policy::{Effort, Policy};
+use crate::reason::{Reason, Status};
+use crate::state::State;
+
+/// The answers of all nodes to one ask.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    ask: Ask,
+    policy: Policy,
+    effort: Effort,
+    cells: Vec<Cell>,
+    /// Nodes that fit: cost, then rank of the name, then slot.
+    ranked: BTreeSet<(Cost, u32, u32)>,
+    /// Nodes whose answer ends the attempt on all nodes.
+    fatal: u32,
+    /// How far the log of touched nodes was read.
+    read: u64,
+    /// Versions of the set of nodes and of what selectors say.
+    versions: (u64, u64),
+    /// The account of its refusal, with the point of the log that it holds for.
+    why: Option<(u64, Arc<Why>)>,
+    /// When it was last asked, for throwing out the oldest.
+    pub(super) used: u64,
+}
+
+/// One node's answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    /// Version of the node that it was taken at; 0 is never.
+    version: u64,
+    /// Version of the node's fact that `fact` was taken at.
+    fact_version: u64,
+    /// What the node's fact alone comes to: a soft cost, or the answer already.
+    fact: Fact,
+    answer: Answer,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Fact {
+    Soft(u32),
+    Answered(Answer),
+}
+
+impl Default for Fact {
+    fn default() -> Self {
+        Self::Answered(Answer::Gone)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Answer {
+    #[default]
+    Gone,
+    Fits(Cost),
+    Fails {
+        reason: Reason,
+        close: u32,
+        fallen: u32,
+        fatal: bool,
+    },
+}
+
+/// Where each node stands in the order of names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranks {
+    node_set: u64,
+    of: Vec<u32>,
+    slots: Vec<u32>,
+}
+
+impl Ranks {
+    pub(crate) fn refresh(&mut self, state: &State) {
+        if self.node_set == state.clock.node_set && !self.of.is_empty() {
+            return;
+        }
+        let mut nodes: Vec<_> = state
+            .nodes
+            .iter()
+            .filter(|(_, _, n)| n.fact.is_some())
+            .map(|(s, k, _)| (k, s))
+            .collect();
+        nodes.sort_unstable();
+        self.of = vec![u32::MAX; state.nodes.slots() as usize];
+        for (rank, (_, slot)) in nodes.iter().enumerate() {
+            self.of[*slot as usize] = rank as u32;
+        }
+        self.slots = nodes.into_iter().map(|(_, slot)| slot).collect();
+        self.node_set = state.clock.node_set;
+    }
+
+    /// Slots of the nodes, in order of name.
+    pub(crate) fn slots(&self) -> &[u32] {
+        &self.slots
+    }
+}
+
+impl Column {
+    pub(crate) fn new(ask: Ask, policy: Policy, effort: Effort) -> Self {
+        Self {
+            ask,
+            policy,
+            effort,
+            cells: Vec::new(),
+            ranked: BTreeSet::new(),
+            fatal: 0,
+            read: 0,
+            versions: (0, 0),
+            why: None,
+            used: 0,
+        }
+    }
+
+    /// The account of its refusal, if nothing has changed since it was made.
+    pub(super) fn why(&self) -> Option<Arc<Why>> {
+        self.why.as_ref().filter(|(read, _)| *read == self.read).map(|(_, why)| Arc::clone(why))
+    }
+
+    /// Keeps the account of its refusal.
+    pub(super) fn keep_why(&mut self, why: &Arc<Why>) {
+        self.why = Some((self.read, Arc::clone(why)));
+    }
+
+    /// How many answers it holds.
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Brings it up to date for `ask`, which is the same request with its claims as they are now.
+    pub(crate) fn refresh(
+        &mut self,
+        state: &mut State,
+        search: &mut Search<'_>,
+        ranks: &Ranks,
+        ask: &Ask,
+    ) {
+        let same = self.ask.wanted == ask.wanted
+            && self.ask.pinned == ask.pinned
+            && self.policy == *search.policy
+            && self.effort == search.effort
+            && self.versions == (state.clock.node_set, state.clock.selectors);
+        self.ask = ask.clone();
+        if !same {
+            self.why = None;
+            self.policy = *search.policy;
+            self.effort = search.effort;
+            self.versions = (state.clock.node_set, state.clock.selectors);
+            self.cells.clear();
+            self.cells.resize(state.nodes.slots() as usize, Cell::default());
+            self.ranked.clear();
+            self.fatal = 0;
+        }
+        let (log_start, log_end) = state.clock.log();
+        if !same || self.read < log_start {
+            for slot in ranks.slots() {
+                self.renew(state, search, ranks, *slot);
+            }
+        } else {
+            for at in self.read..log_end {
+                let slot = state.clock.log_at(at);
+                self.renew(state, search, ranks, slot);
+            }
+        }
+        self.read = log_end;
+        state.clock.log_read();
+    }
+
+    fn renew(&mut self, state: &mut State, search: &mut Search<'_>, ranks: &Ranks, slot: u32) {
+        let Some(row) = state.nodes.get(slot) else { return };
+        let rank = ranks.of.get(slot as usize).copied().unwrap_or(u32::MAX);
+        if rank == u32::MAX
+            || self.cells.get(slot as usize).is_none_or(|c| c.version == row.version)
+        {
+            return;
+        }
+        let version = row.version;
+        let answer = self.answer(state, search, slot);
+        let cell = &mut self.cells[slot as usize];
+        let old = std::mem::replace(&mut cell.answer, answer);
+        cell.version = version;
+        if old == answer {
+            return;
+        }
+        match old {
+            Answer::Fits(cost) => {
+                self.ranked.remove(&(cost, rank, slot));
+            }
+            Answer::Fails { fatal, .. } => self.fatal -= u32::from(fatal),
+            Answer::Gone => {}
+        }
+        match answer {
+            Answer::Fits(cost) => {
+                self.ranked.insert((cost, rank, slot));
+            }
+            Answer::Fails { fatal, .. } => self.fatal += u32::from(fatal),
+            Answer::Gone => {}
+        }
+    }
+
+    fn answer(&mut self, state: &mut State, search: &mut Search<'_>, slot: u32) -> Answer {
+        let row = state.nodes.at(slot);
+        let Some(node) = &row.fact else { return Answer::Gone };
+        let cell = &mut self.cells[slot as usize];
+        if cell.fact_version != row.fact_version {
+            let rules = &self.ask.request.node;
+            cell.fact = match fact::first(rules, state.nodes.key(slot), node, Health::AsIs) {
+                Ok(soft) => Fact::Soft(soft),
+                Err(failing) => Fact::Answered(fails(&failing)),
+            };
+            cell.fact_version = row.fact_version;
+        }
+        let soft = match cell.fact {
+            Fact::Soft(soft) => soft,
+            Fact::Answered(answer) => return answer,
+        };
+        match search.rest(state, &self.ask, slot, soft) {
+            Ok(fit) => Answer::Fits(fit.cost),
+            Err(failing) => fails(&failing),
+        }
+    }
+
+    /// The node to take: least cost, then name. None if nothing fits, or if an error on some node
+    /// ends the attempt on all of them.
+    pub(crate) fn best(&self) -> Option<u32> {
+        if self.fatal > 0 {
+            return None;
+        }
+        self.ranked.first().map(|(_, _, slot)| *slot)
+    }
+
+    /// The answer of each node, in order of name.
+    pub(super) fn answers(&self, ranks: &Ranks) -> impl Iterator<Item = (u32, Answer)> {
+        let of = |slot: &u32| (*slot, self.cells[*slot as usize].answer);
+        ranks.slots().iter().map(of)
+    }
+}
+
+/// A failing check as far as a column keeps it.
+pub(super) fn fails(failing: &Failing) -> Answer {
+    let Failing { reason, status, close, fallen, .. } = *failing;
+    Answer::Fails { reason, close, fallen, fatal: status == Status::Error }
+}

@@ -1,0 +1,94 @@
+//! The whole account for one group, every node and every check, or for one node, every group: as of
+//! the group's turn.
+
+use super::search::{Ask, Search};
+use super::trial::{Opening, Trial};
+use crate::decision::{Example, NodeReport, Report, Verdict};
+use crate::name::{GroupKey, NodeKey};
+use crate::reason::Reason;
+
+impl Trial<'_> {
+    /// Places the groups that go before, then looks at every node for this one's first opening.
+    pub(super) fn probe(mut self, group: &GroupKey) -> Option<Report> {
+        let order: Vec<u32> = self.state.pending.values().copied().collect();
+        let mut report = None;
+        for slot in order {
+            let key = self.state.groups.key(slot).clone();
+            if key == *group {
+                report = self.report(&key, slot);
+                break;
+            }
+            self.group(&key, slot);
+        }
+        report
+    }
+
+    /// Looks at one node for each group in turn, in one pass over the queue: for its first opening,
+    /// or where the group is placed in part, for what is missing of it.
+    pub(super) fn probe_node(mut self, node: &NodeKey) -> Vec<Report> {
+        let nodes: Vec<u32> = self.state.nodes.slot(node).into_iter().collect();
+        let order: Vec<u32> = self.state.pending.values().copied().collect();
+        let mut reports = Vec::with_capacity(order.len());
+        for slot in order {
+            let key = self.state.groups.key(slot).clone();
+            let openings = self.openings(slot);
+            let (Some(first), Some(last)) = (openings.first(), openings.last()) else { continue };
+            let (mut object, mut looked) = self.look(slot, first, &nodes);
+            let verdict = self.group(&key, slot);
+            if matches!(verdict, Verdict::Placed { short: Some(_), .. }) {
+                (object, looked) = self.look(slot, last, &nodes);
+            }
+            reports.push(Report { group: key, verdict, object, nodes: looked });
+        }
+        reports
+    }
+
+    fn report(&mut self, key: &GroupKey, slot: u32) -> Option<Report> {
+        let opening = self.openings(slot).into_iter().next()?;
+        let all = self.ranks.slots().to_vec();
+        let (object, nodes) = self.look(slot, &opening, &all);
+        let verdict = self.group(key, slot);
+        Some(Report { group: key.clone(), verdict, object, nodes })
+    }
+
+    /// What stands before any node is looked at, and these nodes, for one opening.
+    fn look(
+        &mut self,
+        slot: u32,
+        opening: &Opening,
+        on: &[u32],
+    ) -> (Vec<(Reason, Example)>, Vec<NodeReport>) {
+        let mut object: Vec<(Reason, Example)> = Vec::new();
+        let gates = self.state.groups.at(slot).gates();
+        if !gates.is_empty() {
+            object.push((Reason::Gated, super::why::gates(gates)));
+        }
+        let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
+        let mut nodes = Vec::new();
+        match self.resolve(request, opening) {
+            Ok(resolved) => {
+                let ask = Ask::new(request, self.state.request(request).clone(), resolved);
+                nodes.extend(on.iter().map(|node| self.node_report(&ask, opening, *node)));
+            }
+            Err(stopped) => object.push(*stopped),
+        }
+        (object, nodes)
+    }
+
+    fn node_report(&mut self, ask: &Ask, opening: &Opening, node: u32) -> NodeReport {
+        let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
+        let mut search = Search::new(self.policy, self.effort, memo);
+        let failing = search.all_checks(self.state, ask, node);
+        let (fit, counted) = match search.node(self.state, ask, node) {
+            Ok(fit) => (Some(fit), None),
+            Err(first) => (None, Some(first.reason)),
+        };
+        self.spent += search.spent;
+        NodeReport {
+            node: self.state.nodes.key(node).clone(),
+            offer: fit.map(|fit| (fit.cost, self.seat_on(opening, node, &fit), fit.proof)),
+            counted,
+            checks: failing.iter().map(|f| (f.reason, f.status, self.example(f, node))).collect(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Would it fit the same cluster with every other pod gone, every node and device healed, every
+//! gate lifted and every quota free? If not, the verdict is `Refused`.
+//!
+//! A node's health is its cordon and its `node.kubernetes.io/` taints; a device's is its taints.
+//! While a pool that a node sees is being republished, nobody can say what it will hold, so nothing
+//! is refused on that node's account.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::search::{Ask, Search, device_failing, room_failing};
+use super::trial::{Opening, Trial};
+use super::why::{Rows, count};
+use crate::check::fact::{self, Health};
+use crate::check::{Failing, before_nodes};
+use crate::decision::Tally;
+use crate::device::{self, Failure, Shape, Usage, Want};
+use crate::facts::ClaimUse;
+use crate::policy::{Effort, Policy};
+use crate::reason::Reason;
+use crate::state::{Ledger, State};
+
+/// What stays in the way in the healed and emptied cluster; nothing if it would fit there.
+pub(crate) type Never = Option<Arc<Tally>>;
+
+/// An answer that is remembered, with all that it holds for: version of the hardware, policy and
+/// effort.
+pub(super) type Remembered = (u64, Policy, Effort, Never);
+
+impl Trial<'_> {
+    /// What stays in the way of the request in the healed and emptied cluster.
+    pub(super) fn never(&mut self, request: u32, opening: &Opening) -> Never {
+        let fact = self.state.request(request).clone();
+        let resolved = match before_nodes(self.state, &fact, opening.pod.as_ref(), true) {
+            Ok(resolved) => resolved,
+            Err(stopped) => {
+                let (reason, example) = *stopped;
+                return Some(Arc::new(Tally { reason, nodes: 0, devices: 0, example }));
+            }
+        };
+        // A claim that is named can change without the hardware; only requests that name none are
+        // remembered.
+        let steady = fact.claims.iter().all(|c| !matches!(c, ClaimUse::Named(_)));
+        let hardware = self.state.clock.hardware;
+        if let Some(caches) = self.caches.as_deref().filter(|_| steady)
+            && let Some((version, policy, effort, never)) = caches.never.get(&fact)
+            && *version == hardware
+            && policy == self.policy
+            && *effort == self.effort
+        {
+            return never.clone();
+        }
+        let ask = Ask::new(request, fact.clone(), resolved);
+        let never = self.never_of(&ask);
+        if let Some(caches) = self.caches.as_deref_mut().filter(|_| steady) {
+            caches.never.retain(|_, (version, ..)| *version == hardware);
+            caches.never.insert(fact, (hardware, *self.policy, self.effort, never.clone()));
+        }
+        never
+    }
+
+    fn never_of(&mut self, ask: &Ask) -> Never {
+        let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
+        let mut ideal = Ideal {
+            search: Search::new(self.policy, self.effort, memo),
+            seen: FxHashMap::default(),
+        };
+        let mut rows = Rows::new();
+        // The nearest miss of the highest reason, for the example.
+        let mut nearest: Option<(u32, Failing)> = None;
+        for slot in self.ranks.slots() {
+            let Err(failing) = ideal.node(self.state, ask, *slot) else {
+                self.spent += ideal.search.spent;
+                return None;
+            };
+            count(&mut rows, failing.reason, failing.close, failing.fallen, *slot);
+            let closer = |(_, best): &(u32, Failing)| {
+                (failing.reason.progress(), failing.close) > (best.reason.progress(), best.close)
+            };
+            if nearest.as_ref().is_none_or(closer) {
+                nearest = Some((*slot, failing));
+            }
+        }
+        self.spent += ideal.search.spent;
+        let Some((slot, failing)) = nearest else {
+            let reason = Reason::NoNodes;
+            return Some(Arc::new(Tally { reason, nodes: 0, devices: 0, example: <_>::default() }));
+        };
+        let example = self.example(&failing, slot);
+        let row = rows.get(&failing.reason);
+        let (nodes, devices) = row.map_or((0, 0), |row| (row.nodes, row.devices));
+        Some(Arc::new(Tally { reason: failing.reason, nodes, devices, example }))
+    }
+}
+
+/// Nodes looked at as if they were healed and empty.
+struct Ideal<'a> {
+    search: Search<'a>,
+    /// Equal nodes share a shape: each is asked once.
+    seen: FxHashMap<*const Shape, Result<(), Failing>>,
+}
+
+impl Ideal<'_> {
+    fn node(&mut self, state: &mut State, ask: &Ask, slot: u32) -> Result<(), Failing> {
+        let row = state.nodes.at(slot);
+        let Some(node) = &row.fact else { return Ok(()) };
+        fact::first(&ask.request.node, state.nodes.key(slot), node, Health::Healed)?;
+        let mut empty = Ledger::default();
+        empty.scalars.clone_from(&row.ledger.scalars);
+        for scalar in &mut empty.scalars {
+            scalar.used = 0;
+        }
+        if let Some(failing) = room_failing(state, ask, node, &empty).into_iter().next() {
+            return Err(failing);
+        }
+        self.search.look_at_devices(state, slot);
+        let Some(devices) = state.nodes.at(slot).devices.as_deref() else { return Ok(()) };
+        let shape = Arc::as_ptr(devices.shape());
+        if let Some(known) = self.seen.get(&shape) {
+            return known.clone();
+        }
+        let answer = self.devices(state, ask, devices.shape());
+        self.seen.insert(shape, answer.clone());
+        answer
+    }
+
+    fn devices(&mut self, state: &State, ask: &Ask, shape: &Shape) -> Result<(), Failing> {
+        if ask.wanted.claims.is_empty() || shape.is_incomplete() {
+            return Ok(());
+        }
+        let healed = shape.healed();
+        let claims: Vec<_> = ask.wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
+        let want = Want { claims: &claims, align: &ask.wanted.align, matches: &state.matches };
+        let mut steps = self.search.effort.steps;
+        let usage = Usage::free(&healed);
+        let answer = device::choose(&healed, &usage, &want, self.search.policy, &mut steps);
+        self.search.spent += self.search.effort.steps - steps;
+        match answer {
+            Ok(_) | Err(Failure::Bounded) => Ok(()),
+            Err(failure) => Err(device_failing(&failure)),
+        }
+    }
+}

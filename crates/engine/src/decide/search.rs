@@ -1,0 +1,308 @@
+//! One request on one node: does it fit, at what cost, and if not, why not.
+//!
+//! The same function answers for columns, for the reference without caches, and for reports; only
+//! what is remembered differs. Device choices are remembered per (what is wanted, what the node
+//! looks like, which of its devices are taken), so equal nodes in equal states are searched once.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::check::claims::{Pinned, Resolved, Wanted, reachable};
+use crate::check::fact::{self, Health};
+use crate::check::{Failing, room};
+use crate::cost::{Cost, Harm, TopologyCost};
+use crate::decision::{DeviceFacts, Facts, Proof};
+use crate::device::{self, Failure, Offer, Shape, Want};
+use crate::facts::{Node, Request};
+use crate::name::Shared;
+use crate::policy::{Effort, Policy};
+use crate::reason::{DeviceStage, Reason, Status};
+use crate::state::{Ledger, NodeDevices, State};
+
+/// A request with its claims resolved: what is asked of each node.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    /// Slot of the request.
+    pub(crate) slot: u32,
+    pub(crate) request: Shared<Request>,
+    pub(crate) pinned: Vec<Pinned>,
+    pub(crate) wanted: Shared<Wanted>,
+}
+
+impl Ask {
+    pub(crate) fn new(slot: u32, request: Shared<Request>, resolved: Resolved) -> Self {
+        Self { slot, request, pinned: resolved.pinned, wanted: Shared::new(resolved.wanted) }
+    }
+}
+
+/// A node that can take a seat.
+#[derive(Clone, Debug)]
+pub(crate) struct Fit {
+    pub(crate) cost: Cost,
+    pub(crate) proof: Proof,
+    /// The devices, where any are wanted.
+    pub(crate) offer: Option<Arc<Offer>>,
+}
+
+/// A device choice that is remembered.
+type Answer = Result<Arc<Offer>, Arc<Failure>>;
+
+/// Shapes and device choices seen before. All of it can be thrown away.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memo {
+    shapes: FxHashSet<Arc<Shape>>,
+    /// By (what is wanted, address of the shape). The entry holds the shape, so that its address
+    /// can't come to mean another.
+    answers: FxHashMap<Shared<Wanted>, FxHashMap<usize, ShapeAnswers>>,
+    policy: Policy,
+    steps: u64,
+    entries: usize,
+}
+
+#[derive(Clone, Debug)]
+struct ShapeAnswers {
+    _shape: Arc<Shape>,
+    by_usage: FxHashMap<u64, Answer>,
+}
+
+/// Most answers remembered before all are dropped.
+const ENTRIES_MAX: usize = 1 << 20;
+
+impl Memo {
+    /// The shape that is equal to this one, if there was one.
+    fn share(&mut self, shape: Arc<Shape>) -> Arc<Shape> {
+        if let Some(known) = self.shapes.get(&shape) {
+            return Arc::clone(known);
+        }
+        self.shapes.insert(Arc::clone(&shape));
+        shape
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The search over nodes: policy, bounds, and what is remembered (nothing, for the reference).
+#[derive(Debug)]
+pub(crate) struct Search<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) effort: Effort,
+    pub(crate) memo: Option<&'a mut Memo>,
+    /// Steps taken so far.
+    pub(crate) spent: u64,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(policy: &'a Policy, effort: Effort, memo: Option<&'a mut Memo>) -> Self {
+        let mut search = Self { policy, effort, memo, spent: 0 };
+        if let Some(memo) = search.memo.as_deref_mut()
+            && (memo.policy != *policy || memo.steps != effort.steps || memo.entries > ENTRIES_MAX)
+        {
+            memo.clear();
+            memo.policy = *policy;
+            memo.steps = effort.steps;
+        }
+        search
+    }
+
+    /// Forgets device choices: selectors say something else now.
+    pub(crate) fn forget(memo: &mut Memo) {
+        memo.clear();
+    }
+
+    /// The answer of one node.
+    pub(crate) fn node(&mut self, state: &mut State, ask: &Ask, slot: u32) -> Result<Fit, Failing> {
+        let row = state.nodes.at(slot);
+        let Some(node) = &row.fact else {
+            return Err(Failing::new(Reason::NodeName, Status::UnschedulableAndUnresolvable));
+        };
+        let soft = fact::first(&ask.request.node, state.nodes.key(slot), node, Health::AsIs)?;
+        self.rest(state, ask, slot, soft)
+    }
+
+    /// The answer of one node whose own fact passed with this soft cost.
+    pub(crate) fn rest(
+        &mut self,
+        state: &mut State,
+        ask: &Ask,
+        slot: u32,
+        soft: u32,
+    ) -> Result<Fit, Failing> {
+        self.spent += 1;
+        let row = state.nodes.at(slot);
+        if let Some(node) = &row.fact {
+            if !room::fits(&state.requests.at(ask.slot).charge, node, &row.ledger) {
+                let failing = room_failing(state, ask, node, &row.ledger);
+                return Err(failing.into_iter().next().unwrap_or_else(no_room));
+            }
+            reachable(&ask.pinned, state.nodes.key(slot), &node.labels)?;
+        }
+        self.look_at_devices(state, slot);
+        let offer = self.devices(state, ask, slot)?;
+        let cost = price(state, ask, slot, soft, offer.as_deref());
+        let proof = offer.as_ref().map_or(Proof::Proven, |o| o.proof);
+        Ok(Fit { cost, proof, offer })
+    }
+
+    /// Works out what the node sees, if that is not known.
+    pub(crate) fn look_at_devices(&mut self, state: &mut State, slot: u32) {
+        let memo = &mut self.memo;
+        state.refresh_devices(slot, |shape| match memo.as_deref_mut() {
+            Some(memo) => memo.share(shape),
+            None => shape,
+        });
+    }
+
+    fn devices(
+        &mut self,
+        state: &State,
+        ask: &Ask,
+        slot: u32,
+    ) -> Result<Option<Arc<Offer>>, Failing> {
+        if ask.wanted.claims.is_empty() {
+            return Ok(None);
+        }
+        let Some(devices) = state.nodes.at(slot).devices.as_deref() else {
+            return Err(Failing::new(Reason::NoDevices, UNRESOLVABLE));
+        };
+        match self.choose(state, ask, devices) {
+            Ok(offer) => Ok(Some(offer)),
+            Err(failure) => Err(device_failing(&failure)),
+        }
+    }
+
+    /// Chooses devices, or remembers.
+    fn choose(&mut self, state: &State, ask: &Ask, devices: &NodeDevices) -> Answer {
+        let Some(usage) = &devices.usage else { return Err(Arc::new(Failure::Bounded)) };
+        let key = usage.key();
+        if let (Some(memo), Some(key)) = (self.memo.as_deref(), key) {
+            let at = Arc::as_ptr(devices.shape()) as usize;
+            let known =
+                memo.answers.get(&ask.wanted).and_then(|by| by.get(&at)?.by_usage.get(&key));
+            if let Some(answer) = known {
+                return answer.clone();
+            }
+        }
+        let mut steps = self.effort.steps;
+        let claims: Vec<_> = ask.wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
+        let want = Want { claims: &claims, align: &ask.wanted.align, matches: &state.matches };
+        let answer = device::choose(devices.shape(), usage, &want, self.policy, &mut steps)
+            .map(Arc::new)
+            .map_err(Arc::new);
+        self.spent += self.effort.steps - steps;
+        if let (Some(memo), Some(key)) = (self.memo.as_deref_mut(), key) {
+            let at = Arc::as_ptr(devices.shape()) as usize;
+            let by_shape = memo.answers.entry(ask.wanted.clone()).or_default();
+            let entry = by_shape.entry(at).or_insert_with(|| ShapeAnswers {
+                _shape: Arc::clone(devices.shape()),
+                by_usage: FxHashMap::default(),
+            });
+            entry.by_usage.insert(key, answer.clone());
+            memo.entries += 1;
+        }
+        answer
+    }
+
+    /// Every check that fails on a node, in kube-scheduler's order.
+    pub(crate) fn all_checks(&mut self, state: &mut State, ask: &Ask, slot: u32) -> Vec<Failing> {
+        let row = state.nodes.at(slot);
+        let Some(node) = &row.fact else { return Vec::new() };
+        let mut failing = fact::all(&ask.request.node, state.nodes.key(slot), node);
+        failing.extend(room_failing(state, ask, node, &row.ledger));
+        if let Err(elsewhere) = reachable(&ask.pinned, state.nodes.key(slot), &node.labels) {
+            failing.push(elsewhere);
+            return failing;
+        }
+        self.look_at_devices(state, slot);
+        failing.extend(self.devices(state, ask, slot).err());
+        failing
+    }
+}
+
+fn no_room() -> Failing {
+    Failing::new(Reason::TooManyPods, Status::Unschedulable)
+}
+
+/// Every resource that is short on a node with this ledger.
+pub(super) fn room_failing(state: &State, ask: &Ask, node: &Node, ledger: &Ledger) -> Vec<Failing> {
+    room::all(&ask.request, node, ledger, |name| {
+        state.scalar_index.get(name).map_or((0, 0), |id| ledger.scalar(*id))
+    })
+}
+
+/// How kube-scheduler's DynamicResources answers whatever the matter (`statusUnschedulable`): to it
+/// no eviction helps, since it can't simulate the release of devices.
+const UNRESOLVABLE: Status = Status::UnschedulableAndUnresolvable;
+
+/// A failure of the device search as a failing check.
+pub(super) fn device_failing(failure: &Failure) -> Failing {
+    match failure {
+        Failure::Reason { reason, device, facts } => Failing {
+            reason: *reason,
+            status: UNRESOLVABLE,
+            close: facts.together.max(facts.free.min(facts.asked)),
+            device: *device,
+            fallen: fallen(*reason, facts),
+            facts: Facts::Devices(facts.clone()),
+        },
+        Failure::Fatal { device, facts, .. } => Failing {
+            reason: Reason::SelectorError,
+            status: Status::Error,
+            close: 0,
+            device: Some(*device),
+            fallen: 1,
+            facts: Facts::Devices(facts.clone()),
+        },
+        Failure::Bounded => Failing::new(Reason::SearchBound, UNRESOLVABLE),
+    }
+}
+
+/// What a seat on the node costs with these devices. The one place where a seat's [`Cost`] is made.
+fn price(state: &State, ask: &Ask, slot: u32, soft: u32, offer: Option<&Offer>) -> Cost {
+    let row = state.nodes.at(slot);
+    let charge = &state.requests.at(ask.slot).charge;
+    // Who only looks at devices takes nothing. The request says it, not the set: a node's sets are
+    // compared before this is known.
+    let requests = ask.wanted.claims.iter().flat_map(|(_, spec)| &spec.requests);
+    let mut taking = requests.flat_map(|r| &r.alternatives).any(|a| !a.admin);
+    let (mut left, mut used) = (0i64, false);
+    for scalar in &row.ledger.scalars {
+        if !state.scarce.get(usize::from(scalar.id)).copied().unwrap_or(false) {
+            continue;
+        }
+        let asked = charge.scalars.iter().find(|(id, _)| *id == scalar.id).map_or(0, |(_, n)| *n);
+        used |= scalar.used != 0;
+        taking |= asked != 0;
+        left += (scalar.allocatable.saturating_sub(scalar.used).saturating_sub(asked)).max(0);
+    }
+    if let Some((shape, usage)) = row.devices.as_deref().and_then(NodeDevices::held) {
+        used |= usage.any_held();
+        let free = || device::free_left(shape, usage, &[]);
+        left += i64::from(offer.map_or_else(free, |o| o.free_left));
+    }
+    let scarce_left = u32::try_from(left).unwrap_or(u32::MAX);
+    Cost {
+        alternatives: offer.map_or(0, |o| o.alternatives),
+        topology: TopologyCost::default(),
+        devices: offer.map(|o| o.cost).unwrap_or_default(),
+        soft,
+        harm: Harm {
+            islands_broken: offer.map_or(0, |o| o.islands_broken),
+            nodes_broken: u16::from(taking && !used && scarce_left > 0),
+            scarce_left,
+        },
+    }
+}
+
+/// Devices that fell at the stage that a reason names.
+fn fallen(reason: Reason, facts: &DeviceFacts) -> u32 {
+    match reason.stage() {
+        Some(DeviceStage::Selected) => facts.seen.saturating_sub(facts.selected),
+        Some(DeviceStage::Tolerated) => facts.selected.saturating_sub(facts.tolerated),
+        Some(DeviceStage::Free) => facts.tolerated.saturating_sub(facts.free),
+        Some(DeviceStage::Fitting | DeviceStage::Together) => facts.free,
+        None => 0,
+    }
+}

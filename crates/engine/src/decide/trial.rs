@@ -1,0 +1,415 @@
+//! A trial: groups placed one after the other on the state itself, and all of it given back.
+
+use std::sync::Arc;
+
+use super::column::{Column, Ranks};
+use super::search::{Ask, Fit, Search};
+use super::{Caches, why};
+use crate::check::before_nodes;
+use crate::check::claims::{Resolved, Stopped};
+use crate::cost::Cost;
+use crate::decision::{Act, Decision, Example, Proof, Short, Verdict, Why};
+use crate::facts::{Grant, Minimum, Seat};
+use crate::name::{ClaimKey, GroupKey, PodKey, Timestamp};
+use crate::policy::{Effort, Policy};
+use crate::reason::Reason;
+use crate::state::{State, Taken};
+
+/// Answers kept in columns, over all of them, before the oldest column goes.
+const CELLS_MAX: usize = 4_000_000;
+
+pub(super) struct Trial<'a> {
+    pub(super) state: &'a mut State,
+    pub(super) caches: Option<&'a mut Caches>,
+    pub(super) ranks: Ranks,
+    pub(super) policy: &'a Policy,
+    pub(super) effort: Effort,
+    journal: Vec<Undo>,
+    acts: Vec<Act>,
+    pub(super) spent: u64,
+}
+
+/// What has to be given back.
+#[derive(Debug)]
+enum Undo {
+    Taken(Taken),
+    Released(ClaimKey),
+}
+
+/// A seat that was found.
+struct Found {
+    seat: Seat,
+    cost: Cost,
+    proof: Proof,
+}
+
+/// Everything is given back whichever way a trial ends, so that a panic in the middle of one costs
+/// no more than its answer.
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        self.roll_back(0);
+        self.state.end_trial();
+        if let Some(caches) = self.caches.as_deref_mut() {
+            caches.ranks = std::mem::take(&mut self.ranks);
+        }
+    }
+}
+
+/// A place to be filled: role, index in it, and the pod where it exists.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    pub(super) role: u16,
+    pub(super) index: u32,
+    pub(super) pod: Option<PodKey>,
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn new(
+        state: &'a mut State,
+        mut caches: Option<&'a mut Caches>,
+        policy: &'a Policy,
+        effort: Effort,
+    ) -> Self {
+        let mut ranks =
+            caches.as_deref_mut().map(|c| std::mem::take(&mut c.ranks)).unwrap_or_default();
+        ranks.refresh(state);
+        state.begin_trial();
+        Self {
+            state,
+            caches,
+            ranks,
+            policy,
+            effort,
+            journal: Vec::new(),
+            acts: Vec::new(),
+            spent: 0,
+        }
+    }
+
+    /// Decides every pending group, in queue order.
+    pub(super) fn decide(mut self, now: Timestamp) -> Decision {
+        let order: Vec<u32> = self.state.pending.values().copied().collect();
+        let mut verdicts = Vec::with_capacity(order.len());
+        for group in order {
+            let key = self.state.groups.key(group).clone();
+            let verdict = self.group(&key, group);
+            verdicts.push((key, verdict));
+        }
+        let acts = std::mem::take(&mut self.acts);
+        let (on, spent) = (self.state.revision, Effort { steps: self.spent });
+        let wake_at = self.wake_at(&verdicts, now);
+        Decision { on, acts, verdicts, wake_at, spent }
+    }
+
+    /// The next time at which a pod is expected to be gone, if anything waits for room.
+    fn wake_at(&self, verdicts: &[(GroupKey, Verdict)], now: Timestamp) -> Option<Timestamp> {
+        let waits = |verdict: &Verdict| match verdict {
+            Verdict::Waits(_) | Verdict::GaveUp(..) => true,
+            Verdict::Placed { short, .. } => short.is_some(),
+            Verdict::Refused(_) => false,
+        };
+        let after = Timestamp(now.0.saturating_add(1));
+        let next = self.state.ends.range(after..).next().map(|(end, _)| *end);
+        next.filter(|_| verdicts.iter().any(|(_, verdict)| waits(verdict)))
+    }
+
+    fn roll_back(&mut self, to: usize) {
+        while self.journal.len() > to {
+            match self.journal.pop() {
+                Some(Undo::Taken(taken)) => self.state.give_back(&taken),
+                Some(Undo::Released(claim)) => self.state.release(&claim, false),
+                None => {}
+            }
+        }
+    }
+
+    /// Places one group, as far as it goes.
+    pub(super) fn group(&mut self, key: &GroupKey, slot: u32) -> Verdict {
+        let start = self.journal.len();
+        let acts_start = self.acts.len();
+        let openings = self.openings(slot);
+        let mut found: Vec<Found> = Vec::new();
+        let gang = self.state.groups.at(slot).fact.as_ref().map(|g| g.minimum);
+        let gang = gang == Some(Minimum::Gang);
+        let mut missing = self.gated(slot, &openings);
+        let gated = missing.is_some();
+        // Members of a role are alike: where one finds no seat, the rest of the role finds none.
+        let mut full: Option<u16> = None;
+        for opening in &openings {
+            let over = gated || (gang && missing.is_some());
+            if over || full == Some(opening.role) {
+                continue;
+            }
+            match self.seat(key, slot, opening) {
+                Ok(one) => found.push(one),
+                Err(why) => {
+                    full = Some(opening.role);
+                    missing.get_or_insert(why);
+                }
+            }
+        }
+        if gang && missing.is_some() {
+            self.roll_back(start);
+            self.acts.truncate(acts_start);
+            found.clear();
+        }
+        self.verdict(key, openings.len(), found, missing)
+    }
+
+    fn verdict(
+        &mut self,
+        key: &GroupKey,
+        wanted: usize,
+        found: Vec<Found>,
+        missing: Option<Arc<Why>>,
+    ) -> Verdict {
+        let placed = found.len();
+        let short = match missing {
+            Some(not) if placed == 0 => return self.not_placed(not),
+            Some(not) => Some(Short { missing: (wanted - placed) as u32, why: not }),
+            None => None,
+        };
+        let cost = found.iter().fold(Cost::default(), |sum, one| sum.and(one.cost));
+        let optimal = found.iter().map(|one| one.proof).max().unwrap_or(Proof::Proven);
+        let seats = found.into_iter().map(|one| one.seat).collect();
+        self.acts.push(Act::Place(key.clone(), seats, cost));
+        Verdict::Placed { cost, optimal, short }
+    }
+
+    pub(super) fn not_placed(&self, why: Arc<Why>) -> Verdict {
+        if why.never.is_some() {
+            return Verdict::Refused(why);
+        }
+        if why.tally.iter().any(|t| t.reason == Reason::SearchBound) {
+            return Verdict::GaveUp(why, self.effort);
+        }
+        Verdict::Waits(why)
+    }
+
+    /// What is to be filled: pods that exist first, by index and name, then what is not made yet.
+    pub(super) fn openings(&self, slot: u32) -> Vec<Opening> {
+        let group = self.state.groups.at(slot);
+        let mut openings = Vec::new();
+        for role in 0..group.requests.len() {
+            let mut pods: Vec<(Option<u32>, &PodKey)> = Vec::new();
+            let mut taken = 0;
+            for member in &group.members {
+                let row = self.state.members.at(*member);
+                let Some(fact) = row.fact.as_ref().filter(|f| usize::from(f.role) == role) else {
+                    continue;
+                };
+                taken += 1;
+                let pod = self.state.members.key(*member);
+                if fact.phase.is_pending() && !self.state.flight_pods.contains_key(pod) {
+                    pods.push((fact.index, pod));
+                }
+            }
+            pods.sort_unstable();
+            let missing = self.state.missing_in_role(slot, role);
+            for at in 0..missing {
+                let pod = pods.get(at as usize);
+                let index = match pod {
+                    Some((index, _)) => index.unwrap_or(at),
+                    None => taken + at - pods.len() as u32,
+                };
+                let pod = pod.map(|(_, pod)| (*pod).clone());
+                openings.push(Opening { role: role as u16, index, pod });
+            }
+        }
+        openings
+    }
+
+    /// Finds and takes a seat.
+    fn seat(&mut self, key: &GroupKey, group: u32, opening: &Opening) -> Result<Found, Arc<Why>> {
+        let request = self.state.groups.at(group).requests[usize::from(opening.role)];
+        let resolved = match self.resolve(request, opening) {
+            Ok(resolved) => resolved,
+            Err(stopped) => return Err(self.object(request, opening, *stopped)),
+        };
+        let movable = resolved.pinned.iter().filter(|p| p.movable);
+        let movable: Vec<ClaimKey> = movable.map(|p| p.claim.clone()).collect();
+        let ask = Ask::new(request, self.state.request(request).clone(), resolved);
+        if let Some((node, fit)) = self.best(&ask) {
+            return Ok(self.take(group, opening, node, fit));
+        }
+        if !movable.is_empty()
+            && let Some(found) = self.moved(key, group, opening, &movable)
+        {
+            return Ok(found);
+        }
+        Err(self.not_found(&ask, opening))
+    }
+
+    pub(super) fn resolve(&self, request: u32, opening: &Opening) -> Result<Resolved, Stopped> {
+        before_nodes(self.state, self.state.request(request), opening.pod.as_ref(), false)
+    }
+
+    /// An account that stands before any node was looked at.
+    pub(super) fn object(
+        &mut self,
+        request: u32,
+        opening: &Opening,
+        (reason, example): (Reason, Example),
+    ) -> Arc<Why> {
+        let never = self.never(request, opening);
+        Arc::new(why::object(reason, example).refused(never))
+    }
+
+    fn gated(&mut self, slot: u32, openings: &[Opening]) -> Option<Arc<Why>> {
+        let opening = openings.first()?;
+        let group = self.state.groups.at(slot);
+        if group.gates().is_empty() {
+            return None;
+        }
+        let example = why::gates(group.gates());
+        let request = group.requests[usize::from(opening.role)];
+        Some(self.object(request, opening, (Reason::Gated, example)))
+    }
+
+    pub(super) fn not_found(&mut self, ask: &Ask, opening: &Opening) -> Arc<Why> {
+        if let Some(known) = self.with_column(ask, |column, _, _| column.why()) {
+            return known;
+        }
+        let never = self.never(ask.slot, opening);
+        let why = Arc::new(self.why(ask).refused(never));
+        if let Some(caches) = self.caches.as_deref_mut()
+            && let Some(column) = caches.columns.get_mut(&ask.request)
+        {
+            column.keep_why(&why);
+        }
+        why
+    }
+
+    /// The best node for an ask.
+    pub(super) fn best(&mut self, ask: &Ask) -> Option<(u32, Fit)> {
+        match self.caches.is_some() {
+            true => self.best_by_column(ask),
+            false => self.best_by_scan(ask),
+        }
+    }
+
+    fn best_by_column(&mut self, ask: &Ask) -> Option<(u32, Fit)> {
+        self.with_column(ask, |column, state, search| {
+            let node = column.best()?;
+            let fit = search.node(state, ask, node).ok()?;
+            Some((node, fit))
+        })
+    }
+
+    /// Brings the ask's column up to date and hands it out.
+    pub(super) fn with_column<T>(
+        &mut self,
+        ask: &Ask,
+        read: impl FnOnce(&Column, &mut State, &mut Search<'_>) -> T,
+    ) -> T
+    where
+        T: Default,
+    {
+        let Some(caches) = self.caches.as_deref_mut() else { return T::default() };
+        caches.asked += 1;
+        let mut column = caches
+            .columns
+            .remove(&ask.request)
+            .unwrap_or_else(|| Column::new(ask.clone(), *self.policy, self.effort));
+        column.used = caches.asked;
+        let mut search = Search::new(self.policy, self.effort, Some(&mut caches.memo));
+        column.refresh(self.state, &mut search, &self.ranks, ask);
+        let result = read(&column, self.state, &mut search);
+        self.spent += search.spent;
+        caches.columns.insert(ask.request.clone(), column);
+        caches.drop_oldest_columns();
+        result
+    }
+
+    fn best_by_scan(&mut self, ask: &Ask) -> Option<(u32, Fit)> {
+        let mut search = Search::new(self.policy, self.effort, None);
+        let mut best: Option<(u32, Fit)> = None;
+        let mut fatal = false;
+        for slot in self.ranks.slots() {
+            match search.node(self.state, ask, *slot) {
+                Ok(fit) if best.as_ref().is_none_or(|(_, b)| fit.cost < b.cost) => {
+                    best = Some((*slot, fit));
+                }
+                Ok(_) => {}
+                Err(failing) => fatal |= failing.status == crate::reason::Status::Error,
+            }
+        }
+        self.spent += search.spent;
+        if fatal { None } else { best }
+    }
+
+    fn take(&mut self, group: u32, opening: &Opening, node: u32, fit: Fit) -> Found {
+        let seat = self.seat_on(opening, node, &fit);
+        let taken = self.state.take(group, &seat);
+        self.journal.push(Undo::Taken(taken));
+        Found { seat, cost: fit.cost, proof: fit.proof }
+    }
+
+    /// The seat that a fit comes to.
+    pub(super) fn seat_on(&self, opening: &Opening, node: u32, fit: &Fit) -> Seat {
+        let row = self.state.nodes.at(node);
+        let picks = fit.offer.iter().flat_map(|offer| &offer.picks);
+        let grants = row.devices.as_deref().map_or_else(Vec::new, |devices| {
+            picks
+                .map(|pick| Grant {
+                    claim: pick.claim,
+                    request: pick.request,
+                    alternative: pick.alternative,
+                    device: self.state.device_key(devices, usize::from(pick.device)),
+                    admin: pick.admin,
+                    share: pick.share.clone(),
+                })
+                .collect()
+        });
+        Seat {
+            role: opening.role,
+            index: opening.index,
+            pod: opening.pod.clone(),
+            node: self.state.nodes.key(node).clone(),
+            grants,
+        }
+    }
+
+    /// A second try with the pod's unused allocations given up, so that its claims can be
+    /// allocated where it fits (kube-scheduler's PostFilter deallocates for the same end).
+    fn moved(
+        &mut self,
+        key: &GroupKey,
+        group: u32,
+        opening: &Opening,
+        claims: &[ClaimKey],
+    ) -> Option<Found> {
+        let start = self.journal.len();
+        for claim in claims {
+            self.state.release(claim, true);
+            self.journal.push(Undo::Released(claim.clone()));
+        }
+        let request = self.state.groups.at(group).requests[usize::from(opening.role)];
+        let found = self.resolve(request, opening).ok().and_then(|resolved| {
+            let ask = Ask::new(request, self.state.request(request).clone(), resolved);
+            self.best(&ask)
+        });
+        match found {
+            Some((node, fit)) => {
+                let releases = claims.iter().map(|c| Act::Release(key.clone(), c.clone()));
+                self.acts.extend(releases);
+                Some(self.take(group, opening, node, fit))
+            }
+            None => {
+                self.roll_back(start);
+                None
+            }
+        }
+    }
+}
+
+impl Caches {
+    fn drop_oldest_columns(&mut self) {
+        let mut cells: usize = self.columns.values().map(Column::len).sum();
+        while cells > CELLS_MAX && self.columns.len() > 1 {
+            let oldest = self.columns.iter().min_by_key(|(_, c)| c.used).map(|(k, _)| k.clone());
+            let Some(oldest) = oldest else { return };
+            cells -= self.columns.remove(&oldest).map_or(0, |c| c.len());
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What is decided: acts, verdicts and the reasons for them.
+
+use std::sync::Arc;
+
+use crate::cost::Cost;
+use crate::facts::{Hold, Level, Seat, Taint};
+use crate::name::{ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, SelectorId, Timestamp};
+use crate::policy::Effort;
+use crate::reason::{Reason, Status};
+
+/// A count of the changes applied; equal revisions are equal states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(pub u64);
+
+/// The answer to one call of [`decide`](crate::Engine::decide).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The state it was taken on.
+    pub on: Revision,
+    /// What to do, in order.
+    pub acts: Vec<Act>,
+    /// One verdict for each group that has something pending, in queue order.
+    pub verdicts: Vec<(GroupKey, Verdict)>,
+    /// When to decide again even if nothing changes.
+    pub wake_at: Option<Timestamp>,
+    /// Effort spent.
+    pub spent: Effort,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Let a group in. (Nothing emits it yet: there are no queues.)
+    Admit(GroupKey),
+    /// Bind these seats.
+    Place(GroupKey, Vec<Seat>, Cost),
+    /// Promise a place. (Nothing emits it yet.)
+    Hold(GroupKey, Hold),
+    /// Give up what a group holds: here an allocation that nobody uses, so that its claim can be
+    /// allocated where the group fits.
+    Release(GroupKey, ClaimKey),
+    /// End pods of one group for another. (Nothing emits it yet.)
+    Evict {
+        /// Who goes.
+        victim: GroupKey,
+        /// Its pods.
+        pods: Vec<PodKey>,
+        /// For whom.
+        beneficiary: GroupKey,
+    },
+}
+
+/// What becomes of a pending group: exactly one of these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It starts.
+    Placed {
+        /// What it costs.
+        cost: Cost,
+        /// Whether no better place exists, as far as the search could tell.
+        optimal: Proof,
+        /// Why not all of it, where seats are missing.
+        short: Option<Short>,
+    },
+    /// It does not fit now and could when things change.
+    Waits(Arc<Why>),
+    /// It does not fit this cluster even with every other pod gone, every node and device healed,
+    /// every gate lifted and every quota free.
+    Refused(Arc<Why>),
+    /// The search ended at its bound.
+    GaveUp(Arc<Why>, Effort),
+}
+
+/// What is missing of a group that was placed in part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Short {
+    /// Seats that are not placed.
+    pub missing: u32,
+    /// Why the next one is not.
+    pub why: Arc<Why>,
+}
+
+/// Whether a placement is the best there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Proof {
+    /// All better ones were ruled out.
+    Proven,
+    /// The first that fits was asked for (upstream's order of devices).
+    FirstFit,
+    /// The search was bounded.
+    Bounded,
+}
+
+/// Why a group is not placed. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Why {
+    /// The reason that decides: for what is refused, what stays in the way whatever is freed or
+    /// healed; else what stands in the way on the nearest miss; or the object's own.
+    pub first: Reason,
+    /// Each reason with the nodes that fell for it (each node counts once, under the check that
+    /// kube-scheduler names first) and an example. Sorted by reason. An object's own reason stands
+    /// alone with 0 nodes.
+    pub tally: Vec<Tally>,
+    /// The nearest miss, where nodes were looked at: the node that passed the most.
+    pub nearest: Option<NodeKey>,
+    /// What stays in the way with every other pod gone and everything healed: its nodes and devices
+    /// are counted in that world. Only what is refused has it.
+    pub never: Option<Arc<Tally>>,
+}
+
+/// One row of [`Why`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// The reason.
+    pub reason: Reason,
+    /// Nodes that fell for it.
+    pub nodes: u32,
+    /// Devices that fell for it on those nodes; 0 where the reason isn't about devices.
+    pub devices: u32,
+    /// One of them.
+    pub example: Example,
+}
+
+/// The names and numbers of one case of a reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Example {
+    /// The node.
+    pub node: Option<NodeKey>,
+    /// A device.
+    pub device: Option<DeviceKey>,
+    /// The rest.
+    pub facts: Facts,
+}
+
+/// What a sentence needs beside the node and the device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Facts {
+    /// Nothing.
+    #[default]
+    None,
+    /// An object that is named, and words on it (a compile error, the gates).
+    Subject {
+        /// Its name.
+        subject: Name,
+        /// More.
+        detail: Name,
+    },
+    /// Amounts of a resource.
+    Amount {
+        /// `cpu` (in thousandths), `memory`, `ephemeral-storage`, `pods`, or a scalar's name.
+        resource: Name,
+        /// Asked for.
+        asked: i64,
+        /// Free, possibly negative.
+        free: i64,
+        /// Allocatable in all.
+        allocatable: i64,
+    },
+    /// A label that the pod's node selector asks for, and what the node has instead.
+    Label {
+        /// `key=value`.
+        asked: Name,
+        /// The node's value of the key; empty where it lacks the label.
+        has: Name,
+    },
+    /// A taint.
+    Taint(Taint),
+    /// A claim that is allocated, and where.
+    Claim {
+        /// The claim.
+        claim: ClaimKey,
+        /// The node that its allocation is bound to, where it is one.
+        at: Option<Name>,
+    },
+    /// Counts of devices, check by check.
+    Devices(Box<DeviceFacts>),
+}
+
+/// How far the devices of a node got for one request of one claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// Index into the request's claims.
+    pub claim: u16,
+    /// Name of the request, with its alternative (`main/sub`).
+    pub request: Option<Name>,
+    /// Devices asked for; for `All` those that match.
+    pub asked: u32,
+    /// All devices that match are asked for.
+    pub all: bool,
+    /// Devices that the node sees.
+    pub seen: u32,
+    /// Of these, those that pass the selectors.
+    pub selected: u32,
+    /// Of these, those whose taints are tolerated.
+    pub tolerated: u32,
+    /// Of these, those that are free.
+    pub free: u32,
+    /// Most of these that can be together under the constraint or level that fails.
+    pub together: u32,
+    /// Most that could be together with every device free.
+    pub together_if_free: u32,
+    /// The attribute of the constraint that fails.
+    pub attribute: Option<Name>,
+    /// The level that is required.
+    pub level: Option<Level>,
+    /// The selector that says no or ends in an error for [`Example::device`].
+    pub selector: Option<SelectorId>,
+    /// The taint that is not tolerated on [`Example::device`].
+    pub taint: Option<Taint>,
+    /// Name of the counter or capacity that is short.
+    pub resource: Option<Name>,
+    /// Amounts of it, in billionths: asked and left.
+    pub amount: Option<(i128, i128)>,
+}
+
+/// The whole account for one group: every node, every check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The group.
+    pub group: GroupKey,
+    /// The verdict, as `decide` gives it.
+    pub verdict: Verdict,
+    /// Reasons that stand before any node is looked at.
+    pub object: Vec<(Reason, Example)>,
+    /// Each node in order of name, as it is when the group's turn comes.
+    pub nodes: Vec<NodeReport>,
+}
+
+/// One node's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeReport {
+    /// The node.
+    pub node: NodeKey,
+    /// What a seat there costs, where it fits.
+    pub offer: Option<(Cost, Seat, Proof)>,
+    /// The check that it counts under: the one that kube-scheduler names first, which is
+    /// NodeAffinity wherever its PreFilter leaves the node out.
+    pub counted: Option<Reason>,
+    /// All failing checks, in kube-scheduler's order.
+    pub checks: Vec<(Reason, Status, Example)>,
+}

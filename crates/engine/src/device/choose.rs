@@ -1,0 +1,243 @@
+//! The question, the answer, and the order of answers.
+
+use crate::cost::DeviceCost;
+use crate::decision::{DeviceFacts, Proof};
+use crate::facts::{Align, Amount, ClaimSpec};
+use crate::name::{Name, SelectorId};
+use crate::policy::{DeviceOrder, Policy};
+use crate::reason::Reason;
+
+use super::explain::{self, explain, stage_facts};
+use super::matches::Matches;
+use super::problem::{Lens, MOST, Problem};
+use super::search::{Chosen, Outcome, search};
+use super::shape::{PoolTrouble, Shape};
+use super::sieve::{Stage, sieve};
+use super::usage::Usage;
+
+/// What one pod wants of a node's devices: its claims that are not allocated yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Want<'a> {
+    /// The claims, each with its index in the request's claims.
+    pub(crate) claims: &'a [(u16, &'a ClaimSpec)],
+    /// Nearness wished for over all of the pod's devices.
+    pub(crate) align: &'a [Align],
+    /// What selectors say.
+    pub(crate) matches: &'a Matches,
+}
+
+/// A set of devices that a pod can be given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Sum of the indices chosen in prioritised lists.
+    pub(crate) alternatives: u32,
+    /// How far apart the devices are.
+    pub(crate) cost: DeviceCost,
+    /// Islands that were whole and free and would be used in part.
+    pub(crate) islands_broken: u16,
+    /// The devices, in the order of claims and requests.
+    pub(crate) picks: Vec<Pick>,
+    /// Whether a better set was ruled out.
+    pub(crate) proof: Proof,
+    /// Devices, not shareable ones, that would stay free on the node.
+    pub(crate) free_left: u32,
+}
+
+/// A device for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pick {
+    /// Index in the request's claims.
+    pub(crate) claim: u16,
+    /// Index in the claim's requests.
+    pub(crate) request: u16,
+    /// Index in the request's alternatives.
+    pub(crate) alternative: u16,
+    /// Index in the shape's devices.
+    pub(crate) device: u16,
+    /// Only looked at.
+    pub(crate) admin: bool,
+    /// A share, with what it consumes of each capacity (billionths of a unit).
+    pub(crate) share: Option<Box<[(Name, i128)]>>,
+}
+
+/// Why a node has no devices for a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// For this reason.
+    Reason {
+        /// The reason.
+        reason: Reason,
+        /// A device that shows it, as an index in the shape's devices.
+        device: Option<u16>,
+        /// Names and numbers.
+        facts: Box<DeviceFacts>,
+    },
+    /// A selector ended in an error where upstream's search met it: the pod's attempt ends.
+    Fatal {
+        /// The selector.
+        selector: SelectorId,
+        /// The device.
+        device: u16,
+        /// The request.
+        facts: Box<DeviceFacts>,
+    },
+    /// The bound ended the search before it found a set or ruled all out.
+    Bounded,
+}
+
+/// What sets are compared by, before names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Price {
+    /// Sum of the indices chosen in prioritised lists.
+    pub(crate) alternatives: u32,
+    /// How far apart the devices are.
+    pub(crate) devices: DeviceCost,
+    /// Islands broken.
+    pub(crate) islands_broken: u16,
+    /// Devices, not shareable ones, that stay free on the node: fewer is a tighter fit, and none
+    /// leaves no node broken.
+    pub(crate) free_left: u32,
+}
+
+/// The order of sets: the one place that has it. The smallest is the best.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Standing {
+    /// The price.
+    pub(crate) price: Price,
+    /// Name ranks in the order of claims and requests, ascending within a request.
+    pub(crate) ranks: Vec<u16>,
+    /// The alternatives to which they belong.
+    pub(crate) order: Vec<u16>,
+}
+
+/// The best set of devices for `want`, or the first in upstream's order, as `policy` says. `steps`
+/// is what may be spent and counts down: at 0 the best found so far is offered as
+/// [`Proof::Bounded`], or [`Failure::Bounded`] is all there is to say.
+pub(crate) fn choose(
+    shape: &Shape,
+    usage: &Usage,
+    want: &Want<'_>,
+    policy: &Policy,
+    steps: &mut u64,
+) -> Result<Offer, Failure> {
+    let upstream = match policy.device_order {
+        DeviceOrder::Best => false,
+        DeviceOrder::Upstream => true,
+    };
+    let strict = upstream && policy.strict_cel;
+    let lens = Lens { by_rank: !upstream, strict, ..Lens::whole(shape, usage, want) };
+    check_all(&lens)?;
+    let problem = Problem::new(lens);
+    let Outcome { best, cut, trap } = search(&problem, upstream, steps);
+    if let Some((line, alternative, device, selector)) = trap {
+        let facts = Box::new(stage_facts(&lens, line, alternative));
+        return Err(Failure::Fatal { selector, device: index(device), facts });
+    }
+    let Some((standing, chosen)) = best else {
+        return Err(if cut { Failure::Bounded } else { explain(&lens, steps) });
+    };
+    let proof = match (upstream, cut) {
+        (true, _) => Proof::FirstFit,
+        (false, true) => Proof::Bounded,
+        (false, false) => Proof::Proven,
+    };
+    let picks: Vec<Pick> = chosen.iter().map(|c| pick(&problem, *c)).collect();
+    let price = standing.price;
+    Ok(Offer {
+        alternatives: price.alternatives,
+        cost: price.devices,
+        islands_broken: price.islands_broken,
+        free_left: free_left(shape, usage, &picks),
+        picks,
+        proof,
+    })
+}
+
+/// Indices of devices, requests and alternatives fit: the API's limits are far below.
+pub(super) fn index(at: usize) -> u16 {
+    u16::try_from(at).unwrap_or(u16::MAX)
+}
+
+fn pick(problem: &Problem<'_>, chosen: Chosen) -> Pick {
+    let line = &problem.lines[chosen.line];
+    let choice = &line.choices[chosen.choice];
+    let device = problem.order[chosen.position];
+    let traits = &problem.lens.shape.devices[device].traits;
+    let draws = choice.draws.get(chosen.position).map_or(&[][..], |d| d);
+    let names = traits.capacity.iter().map(|c| c.name.clone());
+    Pick {
+        claim: problem.lens.want.claims[line.claim].0,
+        request: index(line.request),
+        alternative: index(choice.alternative),
+        device: index(device),
+        admin: choice.admin,
+        share: traits.shareable.then(|| names.zip(draws.iter().copied()).collect()),
+    }
+}
+
+/// Exclusive devices of sound pools that nobody holds and nobody is given.
+pub(crate) fn free_left(shape: &Shape, usage: &Usage, picks: &[Pick]) -> u32 {
+    let given = |at: usize| picks.iter().any(|p| !p.admin && usize::from(p.device) == at);
+    let free = |at: &usize| {
+        let whole = !shape.devices[*at].traits.shareable && shape.trouble(*at).is_none();
+        whole && !usage.is_taken(*at) && !given(*at)
+    };
+    u32::try_from((0..shape.devices.len()).filter(free).count()).unwrap_or(u32::MAX)
+}
+
+/// What upstream checks of requests for all devices before it searches, whatever other alternatives
+/// there are: every pool that the node sees is sound, and no claim passes the limit of devices.
+fn check_all(lens: &Lens<'_>) -> Result<(), Failure> {
+    let mut line = 0;
+    for (_, spec) in lens.want.claims {
+        let mut least_of_claim = 0;
+        let mut asks_all = None;
+        for request in &spec.requests {
+            let mut least = usize::MAX;
+            for (at, alternative) in request.alternatives.iter().enumerate() {
+                least = least.min(match alternative.amount {
+                    Amount::Count(count) => count as usize,
+                    Amount::All => {
+                        asks_all = Some((line, at));
+                        all_matching(lens, line, at)?
+                    }
+                });
+            }
+            least_of_claim += if least == usize::MAX { 0 } else { least };
+            line += 1;
+        }
+        if let (Some((line, at)), true) = (asks_all, least_of_claim > MOST) {
+            let mut facts = stage_facts(lens, line, at);
+            facts.asked = u32::try_from(least_of_claim).unwrap_or(u32::MAX);
+            let reason = Reason::TooManyDevices;
+            return Err(Failure::Reason { reason, device: None, facts: Box::new(facts) });
+        }
+    }
+    Ok(())
+}
+
+/// How many devices a request for all asks for.
+fn all_matching(lens: &Lens<'_>, line: usize, at: usize) -> Result<usize, Failure> {
+    let Lens { shape, usage, want, .. } = *lens;
+    let facts = || Box::new(stage_facts(lens, line, at));
+    if let Some(fault) = shape.faults.first() {
+        let reason = match fault.trouble {
+            PoolTrouble::Incomplete => Reason::PoolIncomplete,
+            PoolTrouble::Invalid(_) => Reason::PoolInvalid,
+        };
+        let device = shape.devices.iter().position(|d| d.pool == fault.pool).map(index);
+        return Err(Failure::Reason { reason, device, facts: facts() });
+    }
+    let alternative = explain::alternative(want, line, at);
+    let mut count = 0;
+    for device in 0..shape.devices.len() {
+        match sieve(shape, usage, want.matches, alternative, device) {
+            Stage::Error(selector) if lens.strict => {
+                return Err(Failure::Fatal { selector, device: index(device), facts: facts() });
+            }
+            Stage::Faulty | Stage::No(_) | Stage::Error(_) | Stage::Unfit(_) => {}
+            Stage::Tainted(_) | Stage::Taken | Stage::Short(_) | Stage::Fits(_) => count += 1,
+        }
+    }
+    Ok(count)
+}

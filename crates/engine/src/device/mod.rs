@@ -1,0 +1,29 @@
+//! Devices of one node: which sets a pod's claims may be given, which of them is best, and why none
+//! is.
+//!
+//! Feasibility is that of kube-scheduler's structured allocator for `resource.k8s.io/v1`; among the
+//! feasible sets the cheapest is taken, or the first in upstream's order. A node's devices come in
+//! as a [`Shape`], which many nodes share; who holds them comes in as a [`Usage`]. Everything here is
+//! a function of its arguments: remembering answers is left to the caller, as are nodes, queues and
+//! what the object itself says (a fault of a claim is never looked at here).
+
+mod bits;
+mod capacity;
+mod choose;
+mod explain;
+mod judge;
+mod matches;
+mod problem;
+mod ring;
+mod search;
+mod shape;
+mod sieve;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+pub(crate) use choose::{Failure, Offer, Pick, Want, choose, free_left};
+pub(crate) use judge::{lawful, price};
+pub(crate) use matches::Matches;
+pub(crate) use shape::{Shape, View, gather};
+pub(crate) use usage::{Held, Usage};

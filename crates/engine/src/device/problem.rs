@@ -1,0 +1,603 @@
+//! A question made ready for the search: devices as positions, rules as values of positions.
+//!
+//! A position is a device that at least one alternative could use, in the order in which sets are
+//! compared: by name rank, or by upstream's order. Every rule and every part of the cost that looks
+//! at several devices is an [`Axis`]: a small number for each position, of which the chosen ones must
+//! be equal, must differ, or are counted.
+
+use crate::facts::{
+    Align, Alternative, Amount, AttributeValue, ClaimSpec, Constraint, Level, LinkClass, Traits,
+};
+use crate::name::SelectorId;
+
+use super::bits::{self, Mask};
+use super::choose::Want;
+use super::shape::Shape;
+use super::sieve::{Stage, sieve};
+use super::usage::Usage;
+
+/// Devices that one claim's allocation can hold.
+pub(super) const MOST: usize = 32;
+
+/// The rule has nothing to do with the device; a constraint: the device lacks the attribute.
+pub(super) const OUT: u16 = u16::MAX;
+/// Its driver has part in the level, the device has not (a NIC and islands).
+pub(super) const IDLE: u16 = u16::MAX - 1;
+/// It has part in the level and no known domain.
+pub(super) const LACK: u16 = u16::MAX - 2;
+/// Its attribute has a value that upstream can't compare.
+pub(super) const ODD: u16 = u16::MAX - 3;
+/// It is a domain of its own.
+pub(super) const SOLO: u16 = u16::MAX - 4;
+
+/// Values from here on are the codes above.
+pub(super) const CODES: u16 = SOLO;
+
+/// What is asked of whom, and how much of it.
+#[derive(Clone, Copy)]
+pub(super) struct Lens<'a> {
+    pub(super) shape: &'a Shape,
+    pub(super) usage: &'a Usage,
+    pub(super) want: &'a Want<'a>,
+    /// Positions by name rank rather than by upstream's order.
+    pub(super) by_rank: bool,
+    /// Errors of selectors end the pod's attempt where they are reached.
+    pub(super) strict: bool,
+    /// The requests looked at, counted over all claims.
+    pub(super) lines: (usize, usize),
+    /// The one alternative looked at of each.
+    pub(super) pin: Option<usize>,
+    /// Another number of devices than the alternative says.
+    pub(super) ask: Option<usize>,
+    /// Only so many of the hard rules.
+    pub(super) rules: usize,
+}
+
+impl<'a> Lens<'a> {
+    /// The whole question.
+    pub(super) fn whole(shape: &'a Shape, usage: &'a Usage, want: &'a Want<'a>) -> Self {
+        let lines = (0, want.claims.iter().map(|(_, c)| c.requests.len()).sum());
+        let rules = usize::MAX;
+        let (by_rank, strict, pin, ask) = (true, false, None, None);
+        Self { shape, usage, want, by_rank, strict, lines, pin, ask, rules }
+    }
+}
+
+/// A hard rule over several devices.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rule<'a> {
+    /// A constraint of the claim of this index in the want.
+    Constraint(usize, &'a Constraint),
+    /// A required level, of a claim or (none) of the pod.
+    Align(Option<usize>, Level),
+}
+
+/// All hard rules in the order in which they are named: claim by claim its constraints and levels,
+/// then the pod's levels.
+pub(super) fn rules<'a>(want: &Want<'a>) -> Vec<Rule<'a>> {
+    let required = |aligns: &'a [Align], claim: Option<usize>| {
+        aligns.iter().filter(|a| a.required).map(move |a| Rule::Align(claim, a.level))
+    };
+    let mut rules = Vec::new();
+    for (at, (_, spec)) in want.claims.iter().enumerate() {
+        rules.extend(spec.constraints.iter().map(|c| Rule::Constraint(at, c)));
+        rules.extend(required(&spec.align, Some(at)));
+    }
+    rules.extend(required(want.align, None));
+    rules
+}
+
+/// Whether `constraint` is about this alternative of this request.
+pub(super) fn covers(
+    constraint: &Constraint,
+    spec: &ClaimSpec,
+    request: usize,
+    alt: usize,
+) -> bool {
+    let request = &spec.requests[request];
+    let sub = request.alternatives[alt].name.as_ref();
+    constraint.requests.is_empty()
+        || constraint.requests.iter().any(|name| match name.split_once('/') {
+            None => *name == request.name,
+            Some((main, wanted)) => *main == *request.name && sub.is_some_and(|s| **s == *wanted),
+        })
+}
+
+/// How an axis judges the values of the chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// All have the attribute, with one value.
+    Match,
+    /// All have the attribute, each with its own value.
+    Distinct,
+    /// Those who have part in the level have one domain.
+    Near,
+    /// As `Near`, but only a wish.
+    Wish,
+}
+
+/// Values of positions, by which the chosen are judged.
+#[derive(Debug)]
+pub(super) struct Axis {
+    pub(super) kind: Kind,
+    pub(super) value: Vec<u16>,
+    /// Positions by value; for `Near` and `Match`, those that may stand beside one of that value.
+    pub(super) same: Vec<Mask>,
+    /// Some value can't be compared: the order of the devices matters, and the whole set is judged.
+    pub(super) loose: bool,
+    /// Somebody chosen must have part in the level.
+    pub(super) known: bool,
+}
+
+/// One request.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// Index into the want's claims.
+    pub(super) claim: usize,
+    /// Index into the claim's requests.
+    pub(super) request: usize,
+    pub(super) choices: Vec<Choice>,
+    /// The line before that asks for the same, or that begins a claim that does: what the two get
+    /// may be taken in order.
+    pub(super) twin: Option<usize>,
+}
+
+/// One alternative of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub(super) alternative: usize,
+    pub(super) count: usize,
+    pub(super) admin: bool,
+    /// Positions that fit by themselves.
+    pub(super) fit: Mask,
+    /// What a share of each position takes; empty where nothing is shareable.
+    pub(super) draws: Vec<Vec<i128>>,
+    /// The axes that judge it.
+    pub(super) axes: Vec<usize>,
+    /// Positions on which a selector ends in an error, where that counts.
+    pub(super) traps: Vec<(usize, SelectorId)>,
+}
+
+/// The parts of the cost that count domains, by position.
+#[derive(Debug, Default)]
+pub(super) struct Spans {
+    /// Nothing is known of any accelerator's links.
+    pub(super) silent: bool,
+    pub(super) island: Vec<u16>,
+    pub(super) root: Vec<u16>,
+    pub(super) numa: Vec<u16>,
+    pub(super) accelerator: Vec<bool>,
+    pub(super) nic: Vec<bool>,
+    /// Best and second best link to another accelerator that could be chosen.
+    pub(super) links: Vec<(LinkClass, LinkClass)>,
+    /// The domain of the island, where all its devices are untouched.
+    pub(super) whole: Vec<Option<usize>>,
+    /// How many devices each such island has.
+    pub(super) whole_sizes: Vec<usize>,
+}
+
+/// The question.
+pub(super) struct Problem<'a> {
+    pub(super) lens: Lens<'a>,
+    /// The device at each position.
+    pub(super) order: Vec<usize>,
+    pub(super) words: usize,
+    pub(super) lines: Vec<Line>,
+    pub(super) axes: Vec<Axis>,
+    pub(super) spans: Spans,
+    /// The position before, of those that are interchangeable with this one.
+    pub(super) before: Vec<Option<usize>>,
+    /// Most devices that the lines from here on can take.
+    pub(super) rest: Vec<usize>,
+    /// It was seen at once that nothing fits.
+    pub(super) hopeless: bool,
+}
+
+impl<'a> Problem<'a> {
+    pub(super) fn new(lens: Lens<'a>) -> Self {
+        let mut problem = Self {
+            lens,
+            order: Vec::new(),
+            words: 0,
+            lines: Vec::new(),
+            axes: Vec::new(),
+            spans: Spans::default(),
+            before: Vec::new(),
+            rest: Vec::new(),
+            hopeless: false,
+        };
+        let sieved = problem.sieve_all();
+        problem.place(&sieved);
+        problem.fill_lines(sieved);
+        problem.add_axes();
+        problem.spans = problem.spans_of();
+        if !lens.strict {
+            problem.narrow();
+        }
+        problem.before = super::search::twins(&problem);
+        for at in 1..problem.lines.len() {
+            problem.lines[at].twin = problem.twin(at);
+        }
+        problem.rest = vec![0; problem.lines.len() + 1];
+        for at in (0..problem.lines.len()).rev() {
+            let most = problem.lines[at].choices.iter().map(|c| c.count).max();
+            problem.rest[at] = problem.rest[at + 1] + most.unwrap_or(0);
+        }
+        problem
+    }
+
+    /// The requests looked at, as claim and request.
+    fn asked(&self) -> Vec<(usize, usize)> {
+        let claims = self.lens.want.claims.iter().enumerate();
+        let all = claims.flat_map(|(at, (_, spec))| (0..spec.requests.len()).map(move |r| (at, r)));
+        all.take(self.lens.lines.1).skip(self.lens.lines.0).collect()
+    }
+
+    fn sieve_all(&mut self) -> Vec<Vec<(usize, Vec<Stage>)>> {
+        let Lens { shape, usage, want, pin, .. } = self.lens;
+        let mut all = Vec::new();
+        for (claim, request) in self.asked() {
+            let alternatives = &want.claims[claim].1.requests[request].alternatives;
+            let mut of_line = Vec::new();
+            for (at, alternative) in alternatives.iter().enumerate() {
+                if pin.is_some_and(|pin| pin != at) {
+                    continue;
+                }
+                let see = |device| sieve(shape, usage, want.matches, alternative, device);
+                of_line.push((at, (0..shape.devices.len()).map(see).collect()));
+            }
+            all.push(of_line);
+            self.lines.push(Line { claim, request, choices: Vec::new(), twin: None });
+        }
+        all
+    }
+
+    /// Gives a position to each device that fits somewhere, or whose error would be met.
+    fn place(&mut self, sieved: &[Vec<(usize, Vec<Stage>)>]) {
+        let shape = self.lens.shape;
+        let useful = |at: usize| {
+            sieved.iter().flatten().any(|(_, stages)| match stages[at] {
+                Stage::Fits(_) => true,
+                Stage::Error(_) => self.lens.strict,
+                Stage::Faulty
+                | Stage::No(_)
+                | Stage::Tainted(_)
+                | Stage::Taken
+                | Stage::Unfit(_)
+                | Stage::Short(_) => false,
+            })
+        };
+        let mut order: Vec<usize> = (0..shape.devices.len()).filter(|at| useful(*at)).collect();
+        if self.lens.by_rank {
+            order.sort_by_key(|at| shape.devices[*at].rank);
+        }
+        self.words = bits::words(order.len());
+        self.order = order;
+    }
+
+    fn fill_lines(&mut self, sieved: Vec<Vec<(usize, Vec<Stage>)>>) {
+        let want = self.lens.want;
+        for (line, of_line) in self.lines.iter_mut().zip(sieved) {
+            let request = &want.claims[line.claim].1.requests[line.request];
+            for (at, mut stages) in of_line {
+                let alternative = &request.alternatives[at];
+                let Some(count) = count(alternative, &stages, self.lens.ask) else { continue };
+                let mut choice = Choice {
+                    alternative: at,
+                    count,
+                    admin: alternative.admin,
+                    fit: vec![0; self.words],
+                    draws: Vec::new(),
+                    axes: Vec::new(),
+                    traps: Vec::new(),
+                };
+                for (position, device) in self.order.iter().enumerate() {
+                    match std::mem::replace(&mut stages[*device], Stage::Taken) {
+                        Stage::Fits(draws) => {
+                            bits::set(&mut choice.fit, position);
+                            if !draws.is_empty() {
+                                choice.draws.resize(self.order.len(), Vec::new());
+                                choice.draws[position] = draws;
+                            }
+                        }
+                        Stage::Error(selector) if self.lens.strict => {
+                            // Upstream does not look at what is in use, unless to look at it.
+                            if alternative.admin || !self.lens.usage.is_taken(*device) {
+                                choice.traps.push((position, selector));
+                            }
+                        }
+                        Stage::Faulty
+                        | Stage::No(_)
+                        | Stage::Error(_)
+                        | Stage::Tainted(_)
+                        | Stage::Taken
+                        | Stage::Unfit(_)
+                        | Stage::Short(_) => {}
+                    }
+                }
+                line.choices.push(choice);
+            }
+        }
+    }
+
+    /// Hard rules and wishes become axes of the choices that they are about.
+    fn add_axes(&mut self) {
+        let want = self.lens.want;
+        for rule in rules(want).into_iter().take(self.lens.rules) {
+            match rule {
+                Rule::Constraint(claim, constraint) => self.add_constraint(claim, constraint),
+                Rule::Align(claim, level) => self.add_level(Kind::Near, claim, level),
+            }
+        }
+        let wished = |aligns: &'a [Align]| aligns.iter().filter(|a| !a.required);
+        for (at, (_, spec)) in want.claims.iter().enumerate() {
+            for align in wished(&spec.align) {
+                self.add_level(Kind::Wish, Some(at), align.level);
+            }
+        }
+        for align in wished(want.align) {
+            self.add_level(Kind::Wish, None, align.level);
+        }
+    }
+
+    fn add_constraint(&mut self, claim: usize, constraint: &Constraint) {
+        let spec = self.lens.want.claims[claim].1;
+        let mut known: Vec<&AttributeValue> = Vec::new();
+        let mut value = Vec::with_capacity(self.order.len());
+        for device in &self.order {
+            let traits: &Traits = &self.lens.shape.devices[*device].traits;
+            value.push(match traits.attribute(&constraint.attribute) {
+                None => OUT,
+                Some(v) if !v.is_scalar() => ODD,
+                Some(v) => number(&mut known, v),
+            });
+        }
+        let kind = if constraint.distinct { Kind::Distinct } else { Kind::Match };
+        let at = self.axes.len();
+        let lacking = mask_of(self.words, &value, |v| v == OUT);
+        let mut loose = false;
+        for line in self.lines.iter_mut().filter(|l| l.claim == claim) {
+            for choice in &mut line.choices {
+                if !covers(constraint, spec, line.request, choice.alternative) {
+                    continue;
+                }
+                choice.axes.push(at);
+                choice.fit.iter_mut().zip(&lacking).for_each(|(fit, lack)| *fit &= !lack);
+                loose |= bits::iter(&choice.fit).any(|p| value[p] == ODD);
+            }
+        }
+        let same = masks(self.words, &value, known.len(), |_| false);
+        self.axes.push(Axis { kind, value, same, loose, known: false });
+    }
+
+    fn add_level(&mut self, kind: Kind, claim: Option<usize>, level: Level) {
+        let shape = self.lens.shape;
+        let mut known: Vec<u32> = Vec::new();
+        let mut value = Vec::with_capacity(self.order.len());
+        for device in &self.order {
+            value.push(if !shape.joins(*device, level) {
+                OUT
+            } else if !shape.must_align(*device, level) {
+                IDLE
+            } else {
+                shape.domain(*device, level).map_or(LACK, |domain| number(&mut known, domain))
+            });
+        }
+        let at = self.axes.len();
+        let lacking = mask_of(self.words, &value, |v| v == LACK);
+        let mut inside = 0;
+        for line in self.lines.iter_mut().filter(|l| claim.is_none_or(|c| c == l.claim)) {
+            inside += 1;
+            for choice in &mut line.choices {
+                choice.axes.push(at);
+                if kind == Kind::Near {
+                    choice.fit.iter_mut().zip(&lacking).for_each(|(fit, lack)| *fit &= !lack);
+                }
+            }
+        }
+        let claims = self.lens.want.claims.iter().enumerate();
+        let scope = claims.filter(|(c, _)| claim.is_none_or(|claim| claim == *c));
+        let wanted: usize = scope.map(|(_, (_, spec))| spec.requests.len()).sum();
+        let same = masks(self.words, &value, known.len(), |v| v == OUT || v == IDLE);
+        self.axes.push(Axis {
+            kind,
+            value,
+            same,
+            loose: false,
+            known: inside == wanted && inside > 0,
+        });
+    }
+
+    fn spans_of(&self) -> Spans {
+        let shape = self.lens.shape;
+        let order = &self.order;
+        let mut spans = Spans { silent: shape.is_silent(), ..Spans::default() };
+        let island = |at: usize| shape.domain(at, Level::Island);
+        let islands =
+            (0..shape.devices.len()).any(|at| shape.is_accelerator(at) && island(at).is_some());
+        let (mut known, mut roots, mut numas) = (Vec::new(), Vec::new(), Vec::new());
+        for &device in order {
+            let accelerator = shape.is_accelerator(device);
+            spans.accelerator.push(accelerator);
+            spans.nic.push(shape.devices[device].accelerator == Some(false));
+            spans.island.push(match island(device) {
+                _ if !accelerator || !islands => OUT,
+                Some(domain) => number(&mut known, domain),
+                None => SOLO,
+            });
+            let of = |level, known| {
+                shape.domain(device, level).map_or(OUT, |domain| number(known, domain))
+            };
+            spans.root.push(of(Level::Root, &mut roots));
+            spans.numa.push(of(Level::Numa, &mut numas));
+        }
+        let gpus: Vec<usize> =
+            order.iter().copied().filter(|at| shape.is_accelerator(*at)).collect();
+        for &a in order {
+            let (mut best, mut second) = (LinkClass::Unknown, LinkClass::Unknown);
+            for &b in gpus.iter().filter(|&&b| b != a) {
+                let class = shape.link(a, b);
+                if class < best {
+                    (best, second) = (class, best);
+                } else {
+                    second = second.min(class);
+                }
+            }
+            spans.links.push((best, second));
+        }
+        self.whole_islands(&mut spans);
+        spans
+    }
+
+    fn whole_islands(&self, spans: &mut Spans) {
+        let Lens { shape, usage, .. } = self.lens;
+        let mut domains: Vec<(u32, usize, bool)> = Vec::new();
+        for at in 0..shape.devices.len() {
+            let Some(domain) = shape.domain(at, Level::Island) else { continue };
+            let free = usage.is_untouched(at);
+            match domains.iter_mut().find(|(d, ..)| *d == domain) {
+                Some((_, size, whole)) => {
+                    *size += 1;
+                    *whole &= free;
+                }
+                None => domains.push((domain, 1, free)),
+            }
+        }
+        domains.retain(|(.., whole)| *whole);
+        spans.whole_sizes = domains.iter().map(|(_, size, _)| *size).collect();
+        let of = |&device: &usize| {
+            let domain = shape.domain(device, Level::Island)?;
+            domains.iter().position(|(d, ..)| *d == domain)
+        };
+        spans.whole = self.order.iter().map(of).collect();
+    }
+
+    /// Strikes out values whose group is too small for what is asked of it, and sees at once where
+    /// nothing can fit. Only lines of exclusive devices, which can't overlap, are counted.
+    fn narrow(&mut self) {
+        let shape = self.lens.shape;
+        let shareable = mask_of(self.words, &self.order, |d| shape.devices[d].traits.shareable);
+        let takes =
+            |choice: &Choice| !choice.admin && bits::count_both(&choice.fit, &shareable) == 0;
+        for axis in 0..self.axes.len() + 1 {
+            let mut needed = 0;
+            let mut group = vec![0; self.words];
+            for line in &self.lines {
+                let of_axis = |c: &Choice| axis == self.axes.len() || c.axes.contains(&axis);
+                if line.choices.iter().all(|c| takes(c) && of_axis(c)) {
+                    needed += line.choices.iter().map(|c| c.count).min().unwrap_or(0);
+                    for choice in &line.choices {
+                        group.iter_mut().zip(&choice.fit).for_each(|(g, fit)| *g |= fit);
+                    }
+                }
+            }
+            self.hopeless |= bits::count(&group) < needed;
+            let Some(Axis { kind, same, loose: false, .. }) = self.axes.get(axis) else { continue };
+            match kind {
+                Kind::Wish => {}
+                Kind::Distinct => {
+                    let there = same.iter().filter(|s| bits::count_both(s, &group) > 0).count();
+                    self.hopeless |= there < needed;
+                }
+                Kind::Match | Kind::Near => {
+                    let small = |v: u16| {
+                        same.get(usize::from(v))
+                            .is_some_and(|s| bits::count_both(s, &group) < needed)
+                    };
+                    let gone = mask_of(self.words, &self.axes[axis].value, small);
+                    let choices = self.lines.iter_mut().flat_map(|l| &mut l.choices);
+                    for choice in choices.filter(|c| c.axes.contains(&axis)) {
+                        choice.fit.iter_mut().zip(&gone).for_each(|(fit, gone)| *fit &= !gone);
+                    }
+                }
+            }
+        }
+        for line in &mut self.lines {
+            line.choices.retain(|c| bits::count(&c.fit) >= c.count);
+        }
+        self.hopeless |= self.lines.iter().any(|l| l.choices.is_empty());
+    }
+
+    /// The line that asks for the same as line `at`, so that exchanging what they (or their claims)
+    /// get changes nothing but the order of names.
+    fn twin(&self, at: usize) -> Option<usize> {
+        let lines = &self.lines;
+        if self.axes.iter().any(|axis| axis.loose) {
+            return None;
+        }
+        if lines[at - 1].claim == lines[at].claim && lines[at - 1].choices == lines[at].choices {
+            return Some(at - 1);
+        }
+        let claims = self.lens.want.claims;
+        let (claim, spec) = (lines[at].claim, claims[lines[at].claim].1);
+        let of = spec.requests.len();
+        let before = at.checked_sub(of)?;
+        let whole = lines[at].request == 0 && lines[before].request == 0 && at + of <= lines.len();
+        let equal = claim > 0 && lines[before].claim == claim - 1 && claims[claim - 1].1 == spec;
+        // One who only looks may come after one who takes, and not the other way round.
+        let apart = |n: usize| of == 1 || lines[at + n].choices.iter().all(|c| !c.admin);
+        let alike = |n: usize| alike(&lines[before + n].choices, &lines[at + n].choices);
+        (whole && equal && (0..of).all(|n| apart(n) && alike(n))).then_some(before)
+    }
+}
+
+/// Whether the choices differ in nothing but the axes of their own claims.
+fn alike(a: &[Choice], b: &[Choice]) -> bool {
+    let same = |(a, b): (&Choice, &Choice)| {
+        a.alternative == b.alternative
+            && a.count == b.count
+            && a.fit == b.fit
+            && a.draws == b.draws
+            && a.traps == b.traps
+    };
+    a.len() == b.len() && a.iter().zip(b).all(same)
+}
+
+/// How many devices the alternative asks for; none where it can't be met whatever is chosen.
+fn count(alternative: &Alternative, stages: &[Stage], ask: Option<usize>) -> Option<usize> {
+    match alternative.amount {
+        Amount::Count(count) => Some(ask.unwrap_or(count as usize)),
+        Amount::All => {
+            let mut fits = 0;
+            for stage in stages {
+                match stage {
+                    Stage::Fits(_) => fits += 1,
+                    Stage::Tainted(_) | Stage::Taken | Stage::Short(_) if ask.is_none() => {
+                        return None;
+                    }
+                    Stage::Faulty
+                    | Stage::No(_)
+                    | Stage::Error(_)
+                    | Stage::Tainted(_)
+                    | Stage::Taken
+                    | Stage::Short(_)
+                    | Stage::Unfit(_) => {}
+                }
+            }
+            (fits > 0).then_some(ask.unwrap_or(fits))
+        }
+    }
+}
+
+/// The number of a value, by first appearance.
+fn number<T: PartialEq>(known: &mut Vec<T>, value: T) -> u16 {
+    let at = known.iter().position(|k| *k == value).unwrap_or_else(|| {
+        known.push(value);
+        known.len() - 1
+    });
+    u16::try_from(at).unwrap_or(CODES).min(CODES - 1)
+}
+
+fn mask_of<T: Copy>(words: usize, values: &[T], is: impl Fn(T) -> bool) -> Mask {
+    let mut mask = vec![0; words];
+    for (at, value) in values.iter().enumerate() {
+        if is(*value) {
+            bits::set(&mut mask, at);
+        }
+    }
+    mask
+}
+
+fn masks(words: usize, values: &[u16], n: usize, also: impl Fn(u16) -> bool) -> Vec<Mask> {
+    (0..n).map(|own| mask_of(words, values, |v| usize::from(v) == own || also(v))).collect()
+}

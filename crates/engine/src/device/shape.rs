@@ -1,0 +1,556 @@
+//! What a node sees of devices, apart from who holds them: pools gathered, links laid over.
+//!
+//! A shape names no node, pool or device, so that nodes of one build share it: attribute values and
+//! link domains are numbered in order of their first appearance, which keeps what constraints can
+//! tell (equal or not) and drops the rest. Where each device lives is handed back beside it.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::check::fact::term_matches;
+use crate::facts::{
+    AttributeValue, CounterUse, Level, LinkClass, LinkMember, Links, Pool, Reach, Slice, Traits,
+};
+use crate::name::{Name, NodeKey, PoolKey, Shared};
+
+/// Attributes that stand in for links, by level (Kubernetes' standard device attributes).
+const NUMA_ATTRIBUTE: &str = "resource.kubernetes.io/numaNode";
+const ROOT_ATTRIBUTE: &str = "resource.kubernetes.io/pcieRoot";
+
+/// The devices that a node sees. Its hash is taken once.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    hash: u64,
+    /// The devices in upstream's order: pools by driver and name, those with binding conditions
+    /// last; slices by name; devices as the slice has them.
+    pub(crate) devices: Vec<ShapeDevice>,
+    /// Pools that can't be allocated from.
+    pub(crate) faults: Vec<PoolFault>,
+    /// How many pools there are.
+    pub(crate) pools: usize,
+    /// Links between devices, row by row; empty where nothing is known.
+    pub(crate) pairs: Vec<LinkClass>,
+    /// Counters of the pools' counter sets.
+    pub(crate) counters: Vec<ShapeCounter>,
+    /// For each device and level, whether its driver has part in that level.
+    joins: Vec<[bool; 5]>,
+}
+
+/// A device of a shape.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ShapeDevice {
+    /// The driver.
+    pub(crate) driver: Name,
+    /// Ordinal of its pool.
+    pub(crate) pool: u16,
+    /// The rest of it; attribute values are numbers of first appearance.
+    pub(crate) traits: Shared<Traits>,
+    /// Its place among the shape's devices by driver, pool and name.
+    pub(crate) rank: u16,
+    /// Its domain at each level of [`Level::ALL`], where links name one.
+    pub(crate) domains: [Option<u16>; 5],
+    /// Whether links call it an accelerator (or a NIC); none where they don't know it.
+    pub(crate) accelerator: Option<bool>,
+    /// Whether an allocation of it can be used from this node only.
+    pub(crate) node_local: bool,
+}
+
+/// A counter of a counter set of a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ShapeCounter {
+    /// Ordinal of the pool.
+    pub(crate) pool: u16,
+    /// The set.
+    pub(crate) set: Name,
+    /// The counter.
+    pub(crate) name: Name,
+    /// All there is, in billionths of a unit.
+    pub(crate) total: i128,
+}
+
+impl ShapeCounter {
+    /// What a device of its pool takes from it.
+    pub(crate) fn used_by(&self, uses: &[CounterUse]) -> i128 {
+        let of_set = uses.iter().filter(|u| u.name == self.set).flat_map(|u| &u.counters);
+        of_set
+            .filter(|(name, _)| *name == self.name)
+            .fold(0, |sum, (_, amount)| sum.saturating_add(*amount))
+    }
+}
+
+/// A pool that can't be allocated from on this node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PoolFault {
+    /// Ordinal of the pool.
+    pub(crate) pool: u16,
+    /// What is wrong.
+    pub(crate) trouble: PoolTrouble,
+}
+
+/// What is wrong with a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum PoolTrouble {
+    /// Slices of its generation are missing: it is being republished.
+    Incomplete,
+    /// It contradicts itself over this name: a device or a counter set that is there twice, or one
+    /// that a device counts on and that is not there.
+    Invalid(Name),
+}
+
+/// What a node sees, and where it is.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    /// The devices, without names.
+    pub(crate) shape: Arc<Shape>,
+    /// For each device its pool, as an index into the pools given, and its name.
+    pub(crate) places: Vec<(u32, Name)>,
+    /// For each pool of the shape, its index into the pools given and the generation that counts.
+    pub(crate) pools: Vec<(u32, i64)>,
+}
+
+impl PartialEq for Shape {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash
+            && self.pools == other.pools
+            && self.faults == other.faults
+            && self.counters == other.counters
+            && self.pairs == other.pairs
+            && self.devices == other.devices
+    }
+}
+
+impl Eq for Shape {}
+
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl Shape {
+    /// A shape of these parts.
+    pub(crate) fn new(
+        devices: Vec<ShapeDevice>,
+        faults: Vec<PoolFault>,
+        pools: usize,
+        pairs: Vec<LinkClass>,
+        counters: Vec<ShapeCounter>,
+    ) -> Self {
+        let mut hasher = rustc_hash::FxHasher::default();
+        (&devices, &faults, pools, &pairs, &counters).hash(&mut hasher);
+        let mut drivers: Vec<(&Name, [bool; 5])> = Vec::new();
+        for device in &devices {
+            let own = Level::ALL.map(|level| device.takes_part(level));
+            match drivers.iter_mut().find(|(driver, _)| **driver == device.driver) {
+                Some((_, all)) => all.iter_mut().zip(own).for_each(|(a, o)| *a |= o),
+                None => drivers.push((&device.driver, own)),
+            }
+        }
+        let join = |device: &ShapeDevice| {
+            drivers.iter().find(|(driver, _)| **driver == device.driver).map(|(_, all)| *all)
+        };
+        let joins = devices.iter().map(|d| join(d).unwrap_or_default()).collect();
+        Self { hash: hasher.finish(), devices, faults, pools, pairs, counters, joins }
+    }
+
+    /// Whether slices of a pool are missing, so that nobody can say what it will hold.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.faults.iter().any(|fault| fault.trouble == PoolTrouble::Incomplete)
+    }
+
+    /// The shape with every device in health: without taints.
+    pub(crate) fn healed(&self) -> Self {
+        let mut devices = self.devices.clone();
+        for device in devices.iter_mut().filter(|d| !d.traits.taints.is_empty()) {
+            device.traits =
+                Shared::new(Traits { taints: Box::default(), ..(*device.traits).clone() });
+        }
+        let Self { faults, pools, pairs, counters, .. } = self.clone();
+        Self::new(devices, faults, pools, pairs, counters)
+    }
+
+    /// Whether links tell nothing of accelerators here: then whatever joins several devices is
+    /// unknown, and no better than any link that is known.
+    pub(crate) fn is_silent(&self) -> bool {
+        !(0..self.devices.len()).any(|at| self.is_accelerator(at))
+    }
+
+    /// The link between two devices.
+    pub(crate) fn link(&self, a: usize, b: usize) -> LinkClass {
+        self.pairs.get(a * self.devices.len() + b).copied().unwrap_or(LinkClass::Unknown)
+    }
+
+    /// Whether the driver of device `at` has part in `level`: links name a device of it (for islands
+    /// as an accelerator), or an attribute that stands in for the level does.
+    pub(crate) fn joins(&self, at: usize, level: Level) -> bool {
+        self.joins[at][level as usize]
+    }
+
+    /// Whether device `at` counts as an accelerator: links say so, or they name accelerators of its
+    /// driver and don't know it.
+    pub(crate) fn is_accelerator(&self, at: usize) -> bool {
+        self.devices[at].accelerator.unwrap_or_else(|| self.joins(at, Level::Island))
+    }
+
+    /// Whether device `at` must be near others at `level`: only accelerators have islands.
+    pub(crate) fn must_align(&self, at: usize, level: Level) -> bool {
+        self.joins(at, level) && (level != Level::Island || self.is_accelerator(at))
+    }
+
+    /// The domain of device `at` at `level`. Domains from links and from attributes are different
+    /// ones, for nothing says that they count alike.
+    pub(crate) fn domain(&self, at: usize, level: Level) -> Option<u32> {
+        self.devices[at].domain(level)
+    }
+
+    /// What is wrong with the pool of device `at`, if anything.
+    pub(crate) fn trouble(&self, at: usize) -> Option<&PoolTrouble> {
+        let pool = self.devices[at].pool;
+        self.faults.iter().find(|f| f.pool == pool).map(|f| &f.trouble)
+    }
+}
+
+impl ShapeDevice {
+    fn domain(&self, level: Level) -> Option<u32> {
+        if let Some(domain) = self.domains[level as usize] {
+            return Some(u32::from(domain));
+        }
+        let name = match level {
+            Level::Numa => NUMA_ATTRIBUTE,
+            Level::Root => ROOT_ATTRIBUTE,
+            Level::Island | Level::Switch | Level::Rail => return None,
+        };
+        match self.traits.attribute(name)? {
+            AttributeValue::Int(number) => u32::try_from(*number).ok().map(|n| n | 1 << 16),
+            AttributeValue::Bool(_)
+            | AttributeValue::String(_)
+            | AttributeValue::Version(_)
+            | AttributeValue::List(_)
+            | AttributeValue::Unset => None,
+        }
+    }
+
+    fn takes_part(&self, level: Level) -> bool {
+        match level {
+            Level::Island => self.accelerator == Some(true),
+            Level::Switch | Level::Rail => self.accelerator.is_some(),
+            Level::Root | Level::Numa => self.accelerator.is_some() || self.domain(level).is_some(),
+        }
+    }
+}
+
+impl Traits {
+    /// The attribute of that fully qualified name.
+    pub(crate) fn attribute(&self, name: &str) -> Option<&AttributeValue> {
+        let at = self.attributes.binary_search_by(|(n, _)| n.as_str().cmp(name)).ok()?;
+        Some(&self.attributes[at].1)
+    }
+}
+
+impl AttributeValue {
+    /// Whether it is one value, which upstream can compare (without `DRAListTypeAttributes`).
+    pub(crate) fn is_scalar(&self) -> bool {
+        match self {
+            Self::Int(_) | Self::Bool(_) | Self::String(_) | Self::Version(_) => true,
+            Self::List(_) | Self::Unset => false,
+        }
+    }
+}
+
+/// Gathers what `node` sees of `pools` (sorted by key): relevance of each slice and device,
+/// generation, completeness and validity as kube-scheduler's GatherPools has them; then lays
+/// `links` over it.
+pub(crate) fn gather(
+    node: &NodeKey,
+    labels: &[(Name, Name)],
+    pools: &[(&PoolKey, &Pool)],
+    links: Option<&Links>,
+) -> View {
+    let here = Here { node, labels };
+    let mut kept: Vec<Kept<'_>> = Vec::new();
+    for (input, (key, pool)) in pools.iter().enumerate() {
+        kept.extend(here.keep(u32::try_from(input).unwrap_or(u32::MAX), key, pool));
+    }
+    kept.sort_by_key(|k| k.binding);
+    let mut found = Vec::new();
+    let (mut faults, mut counters) = (Vec::new(), Vec::new());
+    for (ordinal, of) in (0..=u16::MAX).zip(&kept) {
+        if let Some(trouble) = &of.trouble {
+            faults.push(PoolFault { pool: ordinal, trouble: trouble.clone() });
+        }
+        counters.extend(of.counters(ordinal));
+        for slice in &of.slices {
+            let per_device = slice.reach == Reach::PerDevice;
+            for device in &slice.devices {
+                let own = device.traits.reach.as_ref();
+                if per_device && !own.is_some_and(|reach| here.reaches(reach)) {
+                    continue;
+                }
+                let one_node = |reach: &Reach| matches!(reach, Reach::Node(_));
+                let local = one_node(&slice.reach)
+                    || per_device && own.is_some_and(one_node)
+                    || device.traits.binds_to_node;
+                found.push(Found {
+                    ordinal,
+                    of,
+                    device: &device.name,
+                    traits: &device.traits,
+                    local,
+                });
+            }
+        }
+    }
+    let places = found.iter().map(|f| (f.of.input, f.device.clone())).collect();
+    let (devices, pairs) = overlay(&found, links);
+    let shape = Arc::new(Shape::new(devices, faults, kept.len(), pairs, counters));
+    View { shape, places, pools: kept.iter().map(|k| (k.input, k.generation)).collect() }
+}
+
+/// A pool as far as a node sees it.
+struct Kept<'a> {
+    input: u32,
+    key: &'a PoolKey,
+    pool: &'a Pool,
+    generation: i64,
+    slices: Vec<&'a Slice>,
+    binding: bool,
+    trouble: Option<PoolTrouble>,
+}
+
+/// A device on its way into a shape.
+struct Found<'a> {
+    ordinal: u16,
+    of: &'a Kept<'a>,
+    device: &'a Name,
+    traits: &'a Shared<Traits>,
+    local: bool,
+}
+
+/// The node that looks.
+struct Here<'a> {
+    node: &'a NodeKey,
+    labels: &'a [(Name, Name)],
+}
+
+impl Here<'_> {
+    /// What the node sees of a pool; none where nothing, or where it only sees an old generation
+    /// that is not whole by itself.
+    fn keep<'a>(&self, input: u32, key: &'a PoolKey, pool: &'a Pool) -> Option<Kept<'a>> {
+        let relevant = || pool.slices.iter().filter(|s| self.sees(s));
+        let generation = relevant().map(|s| s.generation).max()?;
+        let slices: Vec<&Slice> = relevant().filter(|s| s.generation == generation).collect();
+        // Upstream takes the count from the first in its input: slices of this node come first.
+        let own = slices.iter().find(|s| matches!(s.reach, Reach::Node(_)));
+        let wanted = own.or(slices.first())?.slice_count;
+        let mut trouble = None;
+        if !is(slices.len(), wanted) {
+            if pool.slices.iter().any(|s| s.generation > generation) {
+                return None;
+            }
+            let all = pool.slices.iter().filter(|s| s.generation == generation).count();
+            trouble = (!is(all, wanted)).then_some(PoolTrouble::Incomplete);
+        }
+        let binds = |s: &&Slice| {
+            let conditions = |b: &crate::facts::Binding| !b.conditions.is_empty();
+            s.devices.iter().any(|d| d.traits.binding.as_deref().is_some_and(conditions))
+        };
+        let binding = slices.iter().any(binds);
+        let mut kept = Kept { input, key, pool, generation, slices, binding, trouble };
+        if kept.trouble.is_none() {
+            kept.trouble = kept.contradiction().map(PoolTrouble::Invalid);
+        }
+        Some(kept)
+    }
+
+    fn sees(&self, slice: &Slice) -> bool {
+        match &slice.reach {
+            Reach::PerDevice => slice
+                .devices
+                .iter()
+                .any(|d| d.traits.reach.as_ref().is_some_and(|reach| self.reaches(reach))),
+            Reach::Node(_) | Reach::All | Reach::Selector(_) | Reach::Unknown => {
+                self.reaches(&slice.reach)
+            }
+        }
+    }
+
+    fn reaches(&self, reach: &Reach) -> bool {
+        match reach {
+            Reach::Node(node) => node == self.node,
+            Reach::All => true,
+            Reach::Selector(term) => term_matches(term, self.node, self.labels),
+            Reach::PerDevice | Reach::Unknown => false,
+        }
+    }
+}
+
+fn is(count: usize, wanted: i64) -> bool {
+    i64::try_from(count) == Ok(wanted)
+}
+
+impl Kept<'_> {
+    fn current(&self) -> impl Iterator<Item = &Slice> {
+        self.pool.slices.iter().filter(|s| s.generation == self.generation)
+    }
+
+    /// The name over which the pool contradicts itself.
+    fn contradiction(&self) -> Option<Name> {
+        let mut names: Vec<&Name> =
+            self.slices.iter().flat_map(|s| &s.devices).map(|d| &d.name).collect();
+        names.sort_unstable();
+        let twice = |names: &[&Name]| names.windows(2).find(|w| w[0] == w[1]).map(|w| w[0].clone());
+        if let Some(name) = twice(&names) {
+            return Some(name);
+        }
+        let mut sets: Vec<&Name> =
+            self.current().flat_map(|s| &s.counters).map(|c| &c.name).collect();
+        sets.sort_unstable();
+        if let Some(name) = twice(&sets) {
+            return Some(name);
+        }
+        let uses = self.current().flat_map(|s| &s.devices).flat_map(|d| &d.traits.counters);
+        for used in uses {
+            let Some(set) =
+                self.current().flat_map(|s| &s.counters).find(|set| set.name == used.name)
+            else {
+                return Some(used.name.clone());
+            };
+            let known = |name: &Name| set.counters.iter().any(|(n, _)| n == name);
+            if let Some((name, _)) = used.counters.iter().find(|(name, _)| !known(name)) {
+                return Some(name.clone());
+            }
+        }
+        None
+    }
+
+    fn counters(&self, ordinal: u16) -> Vec<ShapeCounter> {
+        let mut all = Vec::new();
+        for set in self.current().flat_map(|s| &s.counters) {
+            for (name, total) in &set.counters {
+                let (set, name) = (set.name.clone(), name.clone());
+                all.push(ShapeCounter { pool: ordinal, set, name, total: *total });
+            }
+        }
+        all
+    }
+}
+
+/// The devices with their links, and the links between them.
+fn overlay(found: &[Found<'_>], links: Option<&Links>) -> (Vec<ShapeDevice>, Vec<LinkClass>) {
+    let members = links.map_or(&[][..], |l| &l.members);
+    let mut index: FxHashMap<(&PoolKey, &Name), usize> = FxHashMap::default();
+    for (at, member) in members.iter().enumerate() {
+        if let Some(device) = &member.device {
+            index.entry((&device.pool, &device.device)).or_insert(at);
+        }
+    }
+    let member_of: Vec<Option<usize>> =
+        found.iter().map(|f| index.get(&(f.of.key, f.device)).copied()).collect();
+    let ranks = ranks(found);
+    let traits = canonical(found);
+    let mut numbers: [Vec<u16>; 5] = Default::default();
+    let mut devices = Vec::with_capacity(found.len());
+    for (at, (f, traits)) in found.iter().zip(traits).enumerate() {
+        let member: Option<&LinkMember> = member_of[at].map(|m| &members[m]);
+        let mut domains = member.map_or([None; 5], |m| m.domains);
+        for (domain, known) in domains.iter_mut().zip(&mut numbers) {
+            *domain = domain.and_then(|d| u16::try_from(first_seen(known, d)).ok());
+        }
+        devices.push(ShapeDevice {
+            driver: f.of.key.driver.clone(),
+            pool: f.ordinal,
+            traits,
+            rank: ranks[at],
+            domains,
+            accelerator: member.map(|m| m.accelerator),
+            node_local: f.local,
+        });
+    }
+    let pairs = links.map_or_else(Vec::new, |l| pairs(l, &member_of));
+    (devices, pairs)
+}
+
+fn first_seen<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
+    known.iter().position(|k| *k == value).unwrap_or_else(|| {
+        known.push(value);
+        known.len() - 1
+    })
+}
+
+fn ranks(found: &[Found<'_>]) -> Vec<u16> {
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    order.sort_by(|&a, &b| {
+        let key = |at: usize| (found[at].of.key, found[at].device, at);
+        key(a).cmp(&key(b))
+    });
+    let mut ranks = vec![u16::MAX; found.len()];
+    for (rank, at) in (0..=u16::MAX).zip(order) {
+        ranks[at] = rank;
+    }
+    ranks
+}
+
+/// Traits with each scalar attribute value replaced by the number of its first appearance.
+fn canonical(found: &[Found<'_>]) -> Vec<Shared<Traits>> {
+    let mut numbers: FxHashMap<(&Name, &AttributeValue), i64> = FxHashMap::default();
+    let mut counts: FxHashMap<&Name, i64> = FxHashMap::default();
+    let mut out: Vec<Shared<Traits>> = Vec::with_capacity(found.len());
+    for (at, f) in found.iter().enumerate() {
+        let mut traits = f.traits.clone();
+        if at > 0 && found[at - 1].traits.same(f.traits) {
+            traits = out[at - 1].clone();
+        } else if !f.traits.attributes.is_empty() {
+            let mut attributes = Vec::with_capacity(f.traits.attributes.len());
+            for (name, value) in &f.traits.attributes {
+                if !value.is_scalar() {
+                    attributes.push((name.clone(), value.clone()));
+                    continue;
+                }
+                let next = counts.entry(name).or_default();
+                let seen = *numbers.entry((name, value)).or_insert_with(|| {
+                    *next += 1;
+                    *next - 1
+                });
+                attributes.push((name.clone(), AttributeValue::Int(seen)));
+            }
+            if *attributes != *f.traits.attributes {
+                let own: &Traits = f.traits;
+                traits = Shared::new(Traits { attributes: attributes.into(), ..own.clone() });
+            }
+        }
+        out.push(traits);
+    }
+    out
+}
+
+fn pairs(links: &Links, member_of: &[Option<usize>]) -> Vec<LinkClass> {
+    if member_of.iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    let mut device_of: Vec<Option<usize>> = vec![None; links.members.len()];
+    for (device, member) in member_of.iter().enumerate() {
+        if let Some(member) = member {
+            device_of[*member].get_or_insert(device);
+        }
+    }
+    let n = member_of.len();
+    let mut pairs = vec![LinkClass::Unknown; n * n];
+    let island = |at: usize| member_of[at].and_then(|m| links.members[m].domains[0]);
+    for a in 0..n {
+        for b in 0..n {
+            if a != b && island(a).is_some() && island(a) == island(b) {
+                pairs[a * n + b] = LinkClass::Nvlink;
+            }
+        }
+    }
+    for (a, b, class) in &links.pairs {
+        let device = |m: u16| device_of.get(usize::from(m)).copied().flatten();
+        if let (Some(a), Some(b)) = (device(*a), device(*b)) {
+            pairs[a * n + b] = *class;
+            pairs[b * n + a] = *class;
+        }
+    }
+    pairs
+}

@@ -1,0 +1,9 @@
+//! Small worlds by hand, and brute force over random ones.
+
+mod brute;
+mod examples;
+mod gathering;
+mod strict;
+mod world;
+
+pub(super) use world::Chance;

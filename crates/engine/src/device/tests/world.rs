@@ -1,0 +1,291 @@
+//! Worlds for tests: parts by hand, and whole ones by chance.
+
+use crate::change::Match;
+use crate::facts::{
+    Align, Alternative, Amount, AttributeValue, Capacity, ClaimSpec, Constraint, CounterSet,
+    DeviceRequest, Effect, Level, LinkClass, Taint, Toleration, Traits,
+};
+use crate::name::{Name, ProfileId, SelectorId, Shared};
+
+use crate::device::shape::{PoolFault, PoolTrouble, ShapeCounter, ShapeDevice};
+use crate::device::{Matches, Shape, Usage, Want};
+
+/// A tiny deterministic source of chance.
+pub(in crate::device) struct Chance(u64);
+
+impl Chance {
+    pub(in crate::device) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    /// A number below `n`.
+    pub(in crate::device) fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// Whether a chance of so many in a hundred comes true.
+    pub(in crate::device) fn percent(&mut self, n: usize) -> bool {
+        self.below(100) < n
+    }
+
+    /// One of these.
+    pub(in crate::device) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len())]
+    }
+}
+
+/// All that a question needs.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) shape: Shape,
+    pub(super) usage: Usage,
+    pub(super) claims: Vec<ClaimSpec>,
+    pub(super) align: Vec<Align>,
+    pub(super) matches: Matches,
+}
+
+impl World {
+    /// Asks `ask` with the question of this world.
+    pub(super) fn with<T>(&self, ask: impl FnOnce(&Want<'_>) -> T) -> T {
+        let claims: Vec<(u16, &ClaimSpec)> = (0..).zip(&self.claims).collect();
+        ask(&Want { claims: &claims, align: &self.align, matches: &self.matches })
+    }
+}
+
+pub(super) fn plain_traits() -> Traits {
+    Traits {
+        profile: ProfileId(0),
+        attributes: [].into(),
+        capacity: [].into(),
+        counters: [].into(),
+        taints: [].into(),
+        shareable: false,
+        binds_to_node: false,
+        binding: None,
+        reach: None,
+    }
+}
+
+pub(super) fn device(rank: u16, traits: Traits) -> ShapeDevice {
+    ShapeDevice {
+        driver: Name::new("gpu.example.com"),
+        pool: 0,
+        traits: Shared::new(traits),
+        rank,
+        domains: [None; 5],
+        accelerator: None,
+        node_local: true,
+    }
+}
+
+pub(super) fn ask(amount: Amount) -> Alternative {
+    Alternative {
+        name: None,
+        class: Name::new("gpu"),
+        selectors: [SelectorId(0)].into(),
+        class_selectors: 1,
+        amount,
+        admin: false,
+        tolerations: [].into(),
+        capacity: [].into(),
+    }
+}
+
+pub(super) fn request(name: &str, alternatives: Vec<Alternative>) -> DeviceRequest {
+    DeviceRequest { name: Name::new(name), alternatives: alternatives.into() }
+}
+
+pub(super) fn claim(requests: Vec<DeviceRequest>) -> ClaimSpec {
+    ClaimSpec { requests: requests.into(), constraints: [].into(), align: [].into(), fault: None }
+}
+
+pub(super) fn constraint(attribute: &str, distinct: bool) -> Constraint {
+    Constraint { attribute: Name::new(attribute), distinct, requests: [].into() }
+}
+
+/// A world by chance: up to 6 devices, 2 claims and 3 requests.
+pub(super) fn random(chance: &mut Chance) -> World {
+    let shape = random_shape(chance);
+    let mut usage = Usage::free(&shape);
+    for at in 0..shape.devices.len() {
+        if chance.percent(15) {
+            usage.taken[0] |= 1 << at;
+        }
+        let traits = &shape.devices[at].traits;
+        if traits.shareable && chance.percent(40) {
+            usage.shares[at] = 1;
+            usage.consumed[at].iter_mut().for_each(|sum| *sum = 1);
+        }
+    }
+    for left in &mut usage.counters_left {
+        *left -= chance.below(3) as i128;
+    }
+    let mut matches = Matches::default();
+    for (selector, profile) in (0..3).flat_map(|s| (0..3).map(move |p| (s, p))) {
+        let verdict = match chance.below(20) {
+            0..2 => Match::No,
+            2 => Match::Error,
+            _ => Match::Yes,
+        };
+        matches.set(SelectorId(selector), ProfileId(profile), verdict);
+    }
+    let mut claims = vec![random_claim(chance, 2)];
+    if chance.percent(40) {
+        claims.push(random_claim(chance, 3 - claims[0].requests.len()));
+        if chance.percent(if claims[0].requests.len() == 1 { 20 } else { 10 }) {
+            claims[1] = claims[0].clone();
+        }
+    }
+    let align = random_aligns(chance, 15);
+    World { shape, usage, claims, align, matches }
+}
+
+fn random_shape(chance: &mut Chance) -> Shape {
+    let n = if chance.percent(3) { 0 } else { 1 + chance.below(6) };
+    let plain = chance.percent(50);
+    let linked = chance.percent(70);
+    let mut ranks: Vec<u16> = (0..6).take(n).collect();
+    if chance.percent(50) {
+        (1..n).for_each(|at| ranks.swap(at, chance.below(at + 1)));
+    }
+    let mut devices = Vec::new();
+    for rank in ranks {
+        let mut one = device(rank, random_traits(chance, plain));
+        one.pool = u16::from(chance.percent(25));
+        if chance.percent(20) {
+            one.driver = Name::new("nic.example.com");
+        }
+        if linked {
+            let nic = *one.driver == *"nic.example.com";
+            one.accelerator = if chance.percent(8) { None } else { Some(!nic) };
+            for domain in &mut one.domains {
+                *domain = (!chance.percent(12)).then(|| chance.below(2) as u16);
+            }
+            if nic {
+                one.domains[0] = None;
+            }
+        }
+        devices.push(one);
+    }
+    let classes = [LinkClass::Nvlink, LinkClass::Switch, LinkClass::System, LinkClass::Unknown];
+    let mut pairs = Vec::new();
+    if linked {
+        let few = 1 + chance.below(4);
+        let links: Vec<LinkClass> = (0..n * n).map(|_| *chance.pick(&classes[..few])).collect();
+        pairs =
+            (0..n * n).map(|at| links[(at / n).min(at % n) * n + (at / n).max(at % n)]).collect();
+    }
+    let mut faults = Vec::new();
+    if chance.percent(8) {
+        let invalid = PoolTrouble::Invalid(Name::new("gpu-0"));
+        let trouble = if chance.percent(50) { PoolTrouble::Incomplete } else { invalid };
+        faults.push(PoolFault { pool: u16::from(chance.percent(50)), trouble });
+    }
+    let counter =
+        |pool| ShapeCounter { pool, set: Name::new("set"), name: Name::new("memory"), total: 4 };
+    let counters = if plain { Vec::new() } else { vec![counter(0), counter(1)] };
+    Shape::new(devices, faults, 2, pairs, counters)
+}
+
+fn random_traits(chance: &mut Chance, plain: bool) -> Traits {
+    let mut traits = plain_traits();
+    traits.profile = ProfileId(if chance.percent(60) { 0 } else { chance.below(3) as u32 });
+    let mut attributes = Vec::new();
+    for name in ["resource.kubernetes.io/numaNode", "x", "y"] {
+        let missing = if name.len() > 1 { 80 } else { 6 };
+        if chance.percent(missing) {
+            continue;
+        }
+        let value = if chance.percent(3) {
+            AttributeValue::Unset
+        } else {
+            AttributeValue::Int(chance.below(2 + attributes.len()) as i64)
+        };
+        attributes.push((Name::new(name), value));
+    }
+    traits.attributes = attributes.into();
+    if chance.percent(12) {
+        traits.taints = [taint()].into();
+    }
+    if plain {
+        return traits;
+    }
+    if chance.percent(30) {
+        let counters = [(Name::new("memory"), 1 + chance.below(2) as i128)].into();
+        traits.counters = [CounterSet { name: Name::new("set"), counters }].into();
+    }
+    if chance.percent(25) {
+        traits.shareable = chance.percent(70);
+        let nanos = 1 + chance.below(4) as i128;
+        traits.capacity = [Capacity { name: Name::new("memory"), nanos, policy: None }].into();
+    }
+    traits
+}
+
+fn taint() -> Taint {
+    Taint { key: Name::new("sick"), value: Name::new(""), effect: Effect::NoSchedule }
+}
+
+fn random_aligns(chance: &mut Chance, percent: usize) -> Vec<Align> {
+    let mut aligns = Vec::new();
+    if chance.percent(percent) {
+        let level = *chance.pick(&Level::ALL);
+        aligns.push(Align { level, required: chance.percent(50) });
+    }
+    aligns
+}
+
+fn random_claim(chance: &mut Chance, most: usize) -> ClaimSpec {
+    let n = 1 + chance.below(most.max(1));
+    let mut requests = Vec::new();
+    for at in 0..n {
+        let mut alternatives = vec![random_alternative(chance)];
+        if chance.percent(20) {
+            alternatives.push(random_alternative(chance));
+            alternatives[0].name = Some(Name::new("first"));
+            alternatives[1].name = Some(Name::new("second"));
+        }
+        requests.push(request(["main", "side", "rear"][at], alternatives));
+    }
+    if n > 1 && chance.percent(30) {
+        requests[1].alternatives = requests[0].alternatives.clone();
+    }
+    let mut spec = claim(requests);
+    let mut constraints = Vec::new();
+    while chance.percent(30) && constraints.len() < 2 {
+        let mut one = constraint(["x", "y"][chance.below(2)], chance.percent(30));
+        if chance.percent(30) {
+            one.requests = [Name::new(["main", "side", "main/first"][chance.below(3)])].into();
+        }
+        constraints.push(one);
+    }
+    spec.constraints = constraints.into();
+    spec.align = random_aligns(chance, 25).into();
+    spec
+}
+
+fn random_alternative(chance: &mut Chance) -> Alternative {
+    let amount = if chance.percent(8) {
+        Amount::All
+    } else {
+        Amount::Count([1, 1, 2, 2, 3][chance.below(5)])
+    };
+    let mut alternative = ask(amount);
+    alternative.selectors = [SelectorId(chance.below(3) as u32)].into();
+    alternative.admin = chance.percent(8);
+    if chance.percent(25) {
+        let key = Some(Name::new("sick"));
+        alternative.tolerations = [Toleration { key, equals: None, effect: None }].into();
+    }
+    if chance.percent(6) {
+        alternative.capacity = [(Name::new("memory"), 1 + chance.below(3) as i128)].into();
+    }
+    alternative
+}

@@ -1,0 +1,136 @@
+//! Who holds what of a shape's devices.
+
+use crate::facts::Pool;
+use crate::name::{Name, PoolKey};
+
+use super::bits;
+use super::shape::{Shape, View};
+
+/// What is held, device by device in the shape's order. Equal usages of equal shapes have equal
+/// answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Usage {
+    /// Bit i: device i is held whole.
+    pub(crate) taken: Vec<u64>,
+    /// How many shares of device i are held; empty where no device is shareable.
+    pub(crate) shares: Vec<u32>,
+    /// What the shares of device i consume, in the order of its capacities, in billionths of a
+    /// unit; empty where no device is shareable.
+    pub(crate) consumed: Vec<Box<[i128]>>,
+    /// What is left of each of [`Shape::counters`], in billionths of a unit; below zero where more
+    /// is held than there is.
+    pub(crate) counters_left: Vec<i128>,
+}
+
+/// What all allocations together hold of one device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Whether any holds it whole.
+    pub(crate) whole: bool,
+    /// Shares of it.
+    pub(crate) shares: u32,
+    /// What the shares consume, by capacity; names may come more than once.
+    pub(crate) consumed: Vec<(Name, i128)>,
+}
+
+impl Usage {
+    /// Everything free.
+    pub(crate) fn free(shape: &Shape) -> Self {
+        let (mut shares, mut consumed) = (Vec::new(), Vec::new());
+        if shape.devices.iter().any(|d| d.traits.shareable) {
+            shares = vec![0; shape.devices.len()];
+            consumed =
+                shape.devices.iter().map(|d| vec![0; d.traits.capacity.len()].into()).collect();
+        }
+        Self {
+            taken: vec![0; bits::words(shape.devices.len())],
+            shares,
+            consumed,
+            counters_left: shape.counters.iter().map(|c| c.total).collect(),
+        }
+    }
+
+    /// What `held` says of each device of what a node sees; `pools` are those that were gathered.
+    /// Counters are charged by every device of a pool's current slices, also by those that this
+    /// node does not see.
+    pub(crate) fn gather(
+        view: &View,
+        pools: &[(&PoolKey, &Pool)],
+        mut held: impl FnMut(&PoolKey, &Name) -> Held,
+    ) -> Self {
+        let shape = &view.shape;
+        let mut usage = Self::free(shape);
+        for (at, (pool, name)) in view.places.iter().enumerate() {
+            let Some((key, _)) = pools.get(*pool as usize) else { continue };
+            let held = held(key, name);
+            if held.whole {
+                bits::set(&mut usage.taken, at);
+            }
+            if usage.shares.is_empty() {
+                continue;
+            }
+            usage.shares[at] = held.shares;
+            let capacities = &shape.devices[at].traits.capacity;
+            for (capacity, sum) in capacities.iter().zip(&mut usage.consumed[at]) {
+                let of = held.consumed.iter().filter(|(name, _)| *name == capacity.name);
+                *sum = of.fold(0i128, |sum, (_, amount)| sum.saturating_add(*amount));
+            }
+        }
+        if !shape.counters.is_empty() {
+            usage.charge_counters(view, pools, &mut held);
+        }
+        usage
+    }
+
+    fn charge_counters(
+        &mut self,
+        view: &View,
+        pools: &[(&PoolKey, &Pool)],
+        held: &mut impl FnMut(&PoolKey, &Name) -> Held,
+    ) {
+        for (ordinal, (input, generation)) in view.pools.iter().enumerate() {
+            let Some((key, pool)) = pools.get(*input as usize) else { continue };
+            if !view.shape.counters.iter().any(|c| usize::from(c.pool) == ordinal) {
+                continue;
+            }
+            let current = pool.slices.iter().filter(|s| s.generation == *generation);
+            for device in current.flat_map(|s| &s.devices) {
+                let uses = &device.traits.counters;
+                let held = if uses.is_empty() { Held::default() } else { held(key, &device.name) };
+                if !held.whole && held.shares == 0 {
+                    continue;
+                }
+                for (left, counter) in self.counters_left.iter_mut().zip(&view.shape.counters) {
+                    if usize::from(counter.pool) == ordinal {
+                        *left = left.saturating_sub(counter.used_by(uses));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether device `at` is held whole.
+    pub(crate) fn is_taken(&self, at: usize) -> bool {
+        bits::has(&self.taken, at)
+    }
+
+    /// Whether nobody holds anything of device `at`.
+    pub(crate) fn is_untouched(&self, at: usize) -> bool {
+        !self.is_taken(at) && self.shares.get(at).is_none_or(|s| *s == 0)
+    }
+
+    /// What answers can be remembered under: the devices held whole, where that is all there is to
+    /// a usage and it fits one word.
+    pub(crate) fn key(&self) -> Option<u64> {
+        match (self.taken.as_slice(), self.shares.is_empty() && self.counters_left.is_empty()) {
+            ([], true) => Some(0),
+            ([word], true) => Some(*word),
+            _ => None,
+        }
+    }
+
+    /// Whether anything is held of any device.
+    pub(crate) fn any_held(&self) -> bool {
+        self.taken.iter().any(|word| *word != 0) || self.shares.iter().any(|shares| *shares != 0)
+    }
+}

@@ -1,0 +1,37 @@
+//! What a decision is told besides the state: policy and effort.
+
+/// How to choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Which feasible set of devices is taken.
+    pub device_order: DeviceOrder,
+    /// A CEL error on a device that the search reaches ends the pod's attempt on all nodes, as in
+    /// kube-scheduler, rather than making that device ineligible. It is a question of upstream's
+    /// order, and has no effect with any other: which devices are reached depends on it.
+    pub strict_cel: bool,
+}
+
+/// Which feasible set of devices is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceOrder {
+    /// The one of least cost.
+    #[default]
+    Best,
+    /// The first in upstream's order of candidates.
+    Upstream,
+}
+
+/// Effort, in steps of search: one step is one candidate device or one node looked at. Counted, not
+/// timed, so that it is the same on every machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Effort {
+    /// Steps.
+    pub steps: u64,
+}
+
+impl Default for Effort {
+    /// A bound per seat and node that no honest request reaches.
+    fn default() -> Self {
+        Self { steps: 1_000_000 }
+    }
+}

@@ -1,0 +1,366 @@
+//! Why something is not placed: one small enum, in order of precedence.
+//!
+//! A check returns its reason. Requeueing, condition reasons, metric labels, cures and sentences
+//! are exhaustive matches on it; the sentences themselves are made in one place outside the engine,
+//! from a reason and the [`Example`](crate::Example) that carries its names and numbers.
+
+/// A reason. The order of the variants is the order of precedence: what concerns the object comes
+/// first, then what concerns nodes in the order of kube-scheduler's filters, then devices in the
+/// order in which a candidate is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Scheduling gates keep the pod back.
+    Gated,
+    /// A claim that the pod names does not exist.
+    ClaimMissing,
+    /// A claim template that the pod names does not exist.
+    TemplateMissing,
+    /// The claim was made for another pod.
+    ClaimOfOther,
+    /// The claim is being deleted.
+    ClaimDeleting,
+    /// A request names a DeviceClass that does not exist.
+    ClassMissing,
+    /// A selector does not compile.
+    SelectorInvalid,
+    /// The claim asks in a way that we can't grant: an unknown mode, or a gate that is off.
+    RequestUnsupported,
+    /// The claim asks for more devices than an allocation can hold (32).
+    TooManyDevices,
+    /// The claim has as many users as the API allows (256).
+    TooManyUsers,
+    /// There is no node at all.
+    NoNodes,
+    /// The node is not the one that the pod names.
+    NodeName,
+    /// The node is cordoned.
+    NodeUnschedulable,
+    /// The node has a taint that is not tolerated.
+    NodeTaint,
+    /// The node does not match the pod's selector or required affinity.
+    NodeAffinity,
+    /// The node takes no more pods.
+    TooManyPods,
+    /// Too little CPU is free.
+    InsufficientCpu,
+    /// Too little memory is free.
+    InsufficientMemory,
+    /// Too little ephemeral storage is free.
+    InsufficientEphemeral,
+    /// Too little of an extended resource or of hugepages is free.
+    InsufficientScalar,
+    /// A claim of the pod is allocated and can't be used from this node.
+    ClaimElsewhere,
+    /// The node sees no device.
+    NoDevices,
+    /// A pool that the node sees is being republished.
+    PoolIncomplete,
+    /// A pool that the node sees contradicts itself.
+    PoolInvalid,
+    /// A selector ends in an error on the devices that could have done.
+    SelectorError,
+    /// No device passes the selectors.
+    SelectorFalse,
+    /// Devices pass the selectors, yet fewer than asked for.
+    TooFewDevices,
+    /// Enough devices pass, but for taints that are not tolerated.
+    DeviceTainted,
+    /// Enough devices would do, but they are in use.
+    DevicesTaken,
+    /// Devices would do, but too little of their capacity is left.
+    CapacityShort,
+    /// Partitions would do, but their shared counters are spent.
+    CountersShort,
+    /// A constraint reads an attribute that too few of the devices have.
+    AttributeMissing,
+    /// No set of the free devices agrees on the attribute.
+    MatchUnmet,
+    /// No set of the free devices differs in the attribute.
+    DistinctUnmet,
+    /// Nearness is required and nothing is known of the node's links.
+    LinksUnknown,
+    /// No domain of the required level holds a set.
+    AlignUnmet,
+    /// Each request could be met, but not all of them together.
+    NotTogether,
+    /// The search was ended by its bound.
+    SearchBound,
+}
+
+/// What a reason is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// The pod or one of its objects: no node was evaluated.
+    Object,
+    /// Its queue.
+    Queue,
+    /// Its group as a whole.
+    Group,
+    /// A node.
+    Node,
+    /// Devices of a node.
+    Device,
+}
+
+/// How far a candidate device gets, in the order in which it is looked at. A reason about devices
+/// belongs to the stage at which too few are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DeviceStage {
+    /// It passes the selectors.
+    Selected,
+    /// Its taints are tolerated.
+    Tolerated,
+    /// Nobody holds it.
+    Free,
+    /// Its capacity, its counters and its links allow it.
+    Fitting,
+    /// It can be together with the others.
+    Together,
+}
+
+/// Which kinds of change could make a reason go away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wake {
+    /// A change of the pod, its claims, templates or classes.
+    Object,
+    /// A node that appears or changes.
+    Node,
+    /// A pod that ends, or a node that appears or grows.
+    Room,
+    /// Slices, taint rules or links that change.
+    Devices,
+    /// A claim that is released, or devices that appear.
+    Release,
+}
+
+/// Which kind of cure a reason has, if any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CureKind {
+    /// Make or mend the object named.
+    Object,
+    /// End pods that hold what is missing.
+    EndPods,
+    /// Heal a node or a device.
+    Heal,
+    /// Relax one constraint of the pod.
+    Relax,
+    /// Ask for fewer.
+    Reduce,
+    /// Wait: it goes away by itself.
+    Wait,
+}
+
+/// Whether removing pods could help, as kube-scheduler codes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Removing pods may help.
+    Unschedulable,
+    /// Removing pods can't help.
+    UnschedulableAndUnresolvable,
+    /// The attempt itself fails.
+    Error,
+}
+
+/// One row of the table of reasons.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    code: &'static str,
+    check: &'static str,
+    scope: Scope,
+    wake: Wake,
+    cure: CureKind,
+}
+
+const fn row(
+    code: &'static str,
+    check: &'static str,
+    scope: Scope,
+    wake: Wake,
+    cure: CureKind,
+) -> Row {
+    Row { code, check, scope, wake, cure }
+}
+
+const DRA: &str = "DynamicResources";
+const FIT: &str = "NodeResourcesFit";
+
+impl Reason {
+    /// Every reason, in order.
+    pub const ALL: [Self; 38] = [
+        Self::Gated,
+        Self::ClaimMissing,
+        Self::TemplateMissing,
+        Self::ClaimOfOther,
+        Self::ClaimDeleting,
+        Self::ClassMissing,
+        Self::SelectorInvalid,
+        Self::RequestUnsupported,
+        Self::TooManyDevices,
+        Self::TooManyUsers,
+        Self::NoNodes,
+        Self::NodeName,
+        Self::NodeUnschedulable,
+        Self::NodeTaint,
+        Self::NodeAffinity,
+        Self::TooManyPods,
+        Self::InsufficientCpu,
+        Self::InsufficientMemory,
+        Self::InsufficientEphemeral,
+        Self::InsufficientScalar,
+        Self::ClaimElsewhere,
+        Self::NoDevices,
+        Self::PoolIncomplete,
+        Self::PoolInvalid,
+        Self::SelectorError,
+        Self::SelectorFalse,
+        Self::TooFewDevices,
+        Self::DeviceTainted,
+        Self::DevicesTaken,
+        Self::CapacityShort,
+        Self::CountersShort,
+        Self::AttributeMissing,
+        Self::MatchUnmet,
+        Self::DistinctUnmet,
+        Self::LinksUnknown,
+        Self::AlignUnmet,
+        Self::NotTogether,
+        Self::SearchBound,
+    ];
+
+    pub(crate) fn row(self) -> Row {
+        use CureKind as C;
+        use Scope::{Device as D, Node as N, Object as O};
+        use Wake as W;
+        match self {
+            Self::Gated => row("SchedulingGated", "SchedulingGates", O, W::Object, C::Wait),
+            Self::ClaimMissing => row("ClaimMissing", DRA, O, W::Object, C::Object),
+            Self::TemplateMissing => row("ClaimTemplateMissing", DRA, O, W::Object, C::Object),
+            Self::ClaimOfOther => row("ClaimOfOtherPod", DRA, O, W::Object, C::Object),
+            Self::ClaimDeleting => row("ClaimBeingDeleted", DRA, O, W::Object, C::Wait),
+            Self::ClassMissing => row("DeviceClassMissing", DRA, O, W::Object, C::Object),
+            Self::SelectorInvalid => row("SelectorInvalid", DRA, O, W::Object, C::Object),
+            Self::RequestUnsupported => row("RequestUnsupported", DRA, O, W::Object, C::Object),
+            Self::TooManyDevices => row("TooManyDevices", DRA, O, W::Object, C::Reduce),
+            Self::TooManyUsers => row("TooManyClaimUsers", DRA, O, W::Release, C::EndPods),
+            Self::NoNodes => row("NoNodes", "", O, W::Node, C::Object),
+            Self::NodeName => row("NodeName", "NodeName", N, W::Node, C::Relax),
+            Self::NodeUnschedulable => {
+                row("NodeUnschedulable", "NodeUnschedulable", N, W::Node, C::Heal)
+            }
+            Self::NodeTaint => row("NodeTaint", "TaintToleration", N, W::Node, C::Relax),
+            Self::NodeAffinity => row("NodeAffinity", "NodeAffinity", N, W::Node, C::Relax),
+            Self::TooManyPods => row("TooManyPods", FIT, N, W::Room, C::EndPods),
+            Self::InsufficientCpu => row("InsufficientCPU", FIT, N, W::Room, C::EndPods),
+            Self::InsufficientMemory => row("InsufficientMemory", FIT, N, W::Room, C::EndPods),
+            Self::InsufficientEphemeral => {
+                row("InsufficientEphemeralStorage", FIT, N, W::Room, C::EndPods)
+            }
+            Self::InsufficientScalar => row("InsufficientResource", FIT, N, W::Room, C::EndPods),
+            Self::ClaimElsewhere => row("ClaimAllocatedElsewhere", DRA, N, W::Release, C::EndPods),
+            Self::PoolIncomplete => row("PoolIncomplete", DRA, D, W::Devices, C::Wait),
+            Self::PoolInvalid => row("PoolInvalid", DRA, D, W::Devices, C::Object),
+            Self::NoDevices => row("NoDevices", DRA, D, W::Devices, C::Object),
+            Self::SelectorError => row("SelectorError", DRA, D, W::Devices, C::Relax),
+            Self::SelectorFalse => row("SelectorMatchesNone", DRA, D, W::Devices, C::Relax),
+            Self::TooFewDevices => row("TooFewDevices", DRA, D, W::Devices, C::Reduce),
+            Self::DeviceTainted => row("DeviceTainted", DRA, D, W::Devices, C::Heal),
+            Self::DevicesTaken => row("DevicesTaken", DRA, D, W::Release, C::EndPods),
+            Self::CapacityShort => row("CapacityShort", DRA, D, W::Release, C::EndPods),
+            Self::CountersShort => row("CountersShort", DRA, D, W::Release, C::EndPods),
+            Self::AttributeMissing => row("AttributeMissing", DRA, D, W::Devices, C::Relax),
+            Self::MatchUnmet => row("MatchAttributeUnmet", DRA, D, W::Release, C::Relax),
+            Self::DistinctUnmet => row("DistinctAttributeUnmet", DRA, D, W::Release, C::Relax),
+            Self::LinksUnknown => row("LinksUnknown", DRA, D, W::Devices, C::Relax),
+            Self::AlignUnmet => row("AlignUnmet", DRA, D, W::Release, C::Relax),
+            Self::NotTogether => row("RequestsNotTogether", DRA, D, W::Release, C::EndPods),
+            Self::SearchBound => row("SearchBound", DRA, D, W::Release, C::Wait),
+        }
+    }
+
+    /// The stage at which too few devices are left; none where it is not about single devices.
+    pub fn stage(self) -> Option<DeviceStage> {
+        match self {
+            Self::SelectorError | Self::SelectorFalse | Self::TooFewDevices => {
+                Some(DeviceStage::Selected)
+            }
+            Self::DeviceTainted => Some(DeviceStage::Tolerated),
+            Self::DevicesTaken => Some(DeviceStage::Free),
+            Self::CapacityShort | Self::CountersShort | Self::NotTogether | Self::LinksUnknown => {
+                Some(DeviceStage::Fitting)
+            }
+            Self::AttributeMissing | Self::MatchUnmet | Self::DistinctUnmet | Self::AlignUnmet => {
+                Some(DeviceStage::Together)
+            }
+            Self::Gated
+            | Self::ClaimMissing
+            | Self::TemplateMissing
+            | Self::ClaimOfOther
+            | Self::ClaimDeleting
+            | Self::ClassMissing
+            | Self::SelectorInvalid
+            | Self::RequestUnsupported
+            | Self::TooManyDevices
+            | Self::TooManyUsers
+            | Self::NoNodes
+            | Self::NodeName
+            | Self::NodeUnschedulable
+            | Self::NodeTaint
+            | Self::NodeAffinity
+            | Self::TooManyPods
+            | Self::InsufficientCpu
+            | Self::InsufficientMemory
+            | Self::InsufficientEphemeral
+            | Self::InsufficientScalar
+            | Self::ClaimElsewhere
+            | Self::NoDevices
+            | Self::PoolIncomplete
+            | Self::PoolInvalid
+            | Self::SearchBound => None,
+        }
+    }
+
+    /// How far a node got that fell for it: more is a nearer miss. A node from which an allocated
+    /// claim can't be used is no nearer than one that the pod may not go to.
+    pub(crate) fn progress(self) -> u8 {
+        if self == Self::ClaimElsewhere { Self::NodeAffinity as u8 } else { self as u8 }
+    }
+
+    /// Stable name for scripts, condition reasons and metric labels.
+    pub fn code(self) -> &'static str {
+        self.row().code
+    }
+
+    /// kube-scheduler's plugin that makes this check; empty where none does.
+    pub fn check(self) -> &'static str {
+        self.row().check
+    }
+
+    /// What it is about.
+    pub fn scope(self) -> Scope {
+        self.row().scope
+    }
+
+    /// What could change it.
+    pub fn wake(self) -> Wake {
+        self.row().wake
+    }
+
+    /// Which kind of cure it has.
+    pub fn cure(self) -> CureKind {
+        self.row().cure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_lists_every_reason_once_in_order_and_codes_differ() {
+        assert!(Reason::ALL.windows(2).all(|w| w[0] < w[1]));
+        let mut codes: Vec<_> = Reason::ALL.iter().map(|r| r.code()).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), Reason::ALL.len());
+    }
+}

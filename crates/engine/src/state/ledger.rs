@@ -1,0 +1,141 @@
+//! The ledger of a node: what its pods asked for, never what they use (kube-scheduler's
+//! NodeInfo: integer sums of each pod's rounded requests).
+
+use crate::facts::Resources;
+
+/// What a request takes from a ledger, with scalars by index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Charge {
+    pub(crate) cpu_milli: i64,
+    pub(crate) memory_bytes: i64,
+    pub(crate) ephemeral_bytes: i64,
+    pub(crate) pods: i64,
+    pub(crate) scalars: Box<[(u16, i64)]>,
+}
+
+/// Sums over the pods of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ledger {
+    pub(crate) cpu_milli: i64,
+    pub(crate) memory_bytes: i64,
+    pub(crate) ephemeral_bytes: i64,
+    pub(crate) pods: i64,
+    /// Allocatable and used of each scalar that the node offers or a pod on it asked for, by index.
+    pub(crate) scalars: Vec<Scalar>,
+}
+
+/// One scalar resource of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scalar {
+    pub(crate) id: u16,
+    pub(crate) allocatable: i64,
+    pub(crate) used: i64,
+}
+
+impl Ledger {
+    /// Adds (`sign` 1) or takes back (`sign` -1) a charge. Wraps rather than fails: absurd sums
+    /// are reality's, and adding and taking back must cancel exactly.
+    pub(crate) fn add(&mut self, charge: &Charge, sign: i64) {
+        let Charge { cpu_milli, memory_bytes, ephemeral_bytes, pods, scalars } = charge;
+        let step = |sum: &mut i64, amount: i64| {
+            *sum = sum.wrapping_add(amount.wrapping_mul(sign));
+        };
+        step(&mut self.cpu_milli, *cpu_milli);
+        step(&mut self.memory_bytes, *memory_bytes);
+        step(&mut self.ephemeral_bytes, *ephemeral_bytes);
+        step(&mut self.pods, *pods);
+        for (id, amount) in scalars {
+            let at = self.scalar_or_new(*id);
+            step(&mut self.scalars[at].used, *amount);
+            self.drop_if_idle(at);
+        }
+    }
+
+    /// Sets what the node offers.
+    pub(crate) fn offer(&mut self, scalars: &[(u16, i64)]) {
+        for scalar in &mut self.scalars {
+            scalar.allocatable = 0;
+        }
+        for (id, amount) in scalars {
+            let at = self.scalar_or_new(*id);
+            self.scalars[at].allocatable = *amount;
+        }
+        self.scalars.retain(|s| s.allocatable != 0 || s.used != 0);
+    }
+
+    /// Allocatable and used of a scalar; absent is none of it.
+    pub(crate) fn scalar(&self, id: u16) -> (i64, i64) {
+        match self.scalars.binary_search_by_key(&id, |s| s.id) {
+            Ok(at) => (self.scalars[at].allocatable, self.scalars[at].used),
+            Err(_) => (0, 0),
+        }
+    }
+
+    /// Whether nothing is charged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pods == 0
+            && self.cpu_milli == 0
+            && self.memory_bytes == 0
+            && self.ephemeral_bytes == 0
+            && self.scalars.iter().all(|s| s.used == 0)
+    }
+
+    fn scalar_or_new(&mut self, id: u16) -> usize {
+        match self.scalars.binary_search_by_key(&id, |s| s.id) {
+            Ok(at) => at,
+            Err(at) => {
+                self.scalars.insert(at, Scalar { id, allocatable: 0, used: 0 });
+                at
+            }
+        }
+    }
+
+    fn drop_if_idle(&mut self, at: usize) {
+        if self.scalars[at].allocatable == 0 && self.scalars[at].used == 0 {
+            self.scalars.remove(at);
+        }
+    }
+}
+
+impl super::State {
+    /// The index of a scalar's name.
+    pub(crate) fn scalar_id(&mut self, name: &crate::name::Name) -> u16 {
+        if let Some(id) = self.scalar_index.get(name) {
+            return *id;
+        }
+        // 65,535 different resource names in one cluster: beyond it they are counted as one.
+        let id = u16::try_from(self.scalars.len()).unwrap_or(u16::MAX);
+        if id < u16::MAX {
+            self.scalars.push(name.clone());
+            self.scarce.push(is_extended(name));
+            self.scalar_index.insert(name.clone(), id);
+        }
+        id
+    }
+
+    pub(crate) fn scalar_ids(&mut self, resources: &Resources) -> Box<[(u16, i64)]> {
+        let mut ids: Vec<_> = resources
+            .scalars
+            .iter()
+            .map(|(name, amount)| (self.scalar_id(name), *amount))
+            .collect();
+        ids.sort_unstable_by_key(|(id, _)| *id);
+        ids.into()
+    }
+
+    pub(crate) fn charge_of(&mut self, resources: &Resources) -> Charge {
+        Charge {
+            cpu_milli: resources.cpu_milli,
+            memory_bytes: resources.memory_bytes,
+            ephemeral_bytes: resources.ephemeral_bytes,
+            pods: resources.pods,
+            scalars: self.scalar_ids(resources),
+        }
+    }
+}
+
+/// Whether a resource is extended (kube-scheduler's IsExtendedResourceName, near enough for an
+/// order: a domain that isn't Kubernetes' own).
+fn is_extended(name: &str) -> bool {
+    name.contains('/') && !name.contains("kubernetes.io/")
+}

@@ -1,0 +1,147 @@
+//! What a node sees of devices: its shape (which never changes with use) and who holds what.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::State;
+use crate::check::fact::term_matches;
+use crate::device::{self, Held, Shape, Usage, View};
+use crate::facts::{Pool, Reach, Slice};
+use crate::name::{DeviceKey, Name, NodeKey, PoolKey};
+
+/// The devices that one node sees.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeDevices {
+    /// All but the holders, and where the devices live. Equal nodes share one shape.
+    view: View,
+    /// Slots of the pools that the view was gathered from, in order of key.
+    pools: Vec<u32>,
+    /// Who holds them, where that was worked out since it last changed.
+    pub(crate) usage: Option<Usage>,
+}
+
+impl NodeDevices {
+    /// All but the holders.
+    pub(crate) fn shape(&self) -> &Arc<Shape> {
+        &self.view.shape
+    }
+
+    /// The shape, with who holds its devices, where that is known.
+    pub(crate) fn held(&self) -> Option<(&Shape, &Usage)> {
+        Some((&self.view.shape, self.usage.as_ref()?))
+    }
+
+    /// Pool (index among those gathered) and name of each of the shape's devices.
+    pub(crate) fn places(&self) -> &[(u32, Name)] {
+        &self.view.places
+    }
+}
+
+impl State {
+    /// Works out what the node in `slot` sees, where that is not known. `share` finds an equal
+    /// shape that exists already.
+    pub(crate) fn refresh_devices(
+        &mut self,
+        slot: u32,
+        share: impl FnOnce(Arc<Shape>) -> Arc<Shape>,
+    ) {
+        if self.nodes.at(slot).devices.is_none() {
+            let devices = Some(Box::new(self.gather(slot, share)));
+            self.nodes.at_mut(slot).devices = devices;
+        }
+        if self.nodes.at(slot).devices.as_ref().is_some_and(|d| d.usage.is_none()) {
+            let usage = self.usage_of(slot);
+            if let Some(devices) = &mut self.nodes.at_mut(slot).devices {
+                devices.usage = usage;
+            }
+        }
+    }
+
+    fn gather(&self, slot: u32, share: impl FnOnce(Arc<Shape>) -> Arc<Shape>) -> NodeDevices {
+        let node = self.nodes.at(slot);
+        let mut slots: Vec<u32> = node.pools.iter().chain(&self.wide_pools).copied().collect();
+        slots.retain(|pool| self.pools.at(*pool).fact.is_some());
+        slots.sort_unstable_by_key(|pool| self.pools.key(*pool));
+        slots.dedup();
+        let labels = node.fact.as_ref().map_or(&[][..], |n| &n.labels);
+        let pools = self.pool_facts(&slots);
+        let mut view = device::gather(self.nodes.key(slot), labels, &pools, node.links.as_ref());
+        view.shape = share(view.shape);
+        NodeDevices { view, pools: slots, usage: None }
+    }
+
+    fn pool_facts(&self, slots: &[u32]) -> Vec<(&PoolKey, &Pool)> {
+        let fact = |slot: &u32| Some((self.pools.key(*slot), self.pools.at(*slot).fact.as_ref()?));
+        slots.iter().filter_map(fact).collect()
+    }
+
+    fn usage_of(&self, slot: u32) -> Option<Usage> {
+        let devices = self.nodes.at(slot).devices.as_ref()?;
+        let pools = self.pool_facts(&devices.pools);
+        Some(Usage::gather(&devices.view, &pools, |key, name| {
+            let holders = self.pools.find(key).and_then(|pool| pool.holders(name));
+            holders.map_or_else(Held::default, |h| Held {
+                whole: h.exclusive > 0,
+                shares: h.shares,
+                consumed: h.consumed.clone(),
+            })
+        }))
+    }
+
+    /// The key of the shape's device `at` on a node.
+    pub(crate) fn device_key(&self, devices: &NodeDevices, at: usize) -> DeviceKey {
+        let (pool, name) = &devices.view.places[at];
+        let pool = self.pools.key(devices.pools[*pool as usize]).clone();
+        DeviceKey { pool, device: name.clone() }
+    }
+
+    /// How many devices nodes see: of each pool what its newest slices publish, where of several
+    /// generations each node counts the newest that reaches it.
+    pub fn devices_len(&self) -> usize {
+        self.pools.iter().filter_map(|(_, _, pool)| pool.fact.as_ref()).map(|p| self.seen(p)).sum()
+    }
+
+    fn seen(&self, pool: &Pool) -> usize {
+        let mut of_node: BTreeMap<&NodeKey, i64> = BTreeMap::new();
+        let mut of_many = None;
+        for slice in &pool.slices {
+            match &slice.reach {
+                Reach::Node(node) => {
+                    let newest = of_node.entry(node).or_insert(slice.generation);
+                    *newest = slice.generation.max(*newest);
+                }
+                Reach::All | Reach::Selector(_) | Reach::PerDevice => {
+                    of_many = of_many.max(Some(slice.generation));
+                }
+                Reach::Unknown => {}
+            }
+        }
+        let of_slice = |slice: &Slice| {
+            let own = match &slice.reach {
+                Reach::Node(node) => of_node.get(node).copied(),
+                Reach::All | Reach::Selector(_) | Reach::PerDevice | Reach::Unknown => None,
+            };
+            if own.max(of_many).is_some_and(|newest| slice.generation < newest) {
+                return 0;
+            }
+            if slice.reach == Reach::PerDevice {
+                let own = slice.devices.iter().filter_map(|d| d.traits.reach.as_ref());
+                return own.filter(|reach| self.reaches_any(reach)).count();
+            }
+            if self.reaches_any(&slice.reach) { slice.devices.len() } else { 0 }
+        };
+        pool.slices.iter().map(of_slice).sum()
+    }
+
+    /// Whether there is a node that a reach includes.
+    fn reaches_any(&self, reach: &Reach) -> bool {
+        let mut nodes =
+            self.nodes.iter().filter_map(|(_, key, node)| Some((key, node.fact.as_ref()?)));
+        match reach {
+            Reach::Node(node) => self.nodes.find(node).is_some_and(|node| node.fact.is_some()),
+            Reach::All => nodes.next().is_some(),
+            Reach::Selector(term) => nodes.any(|(key, node)| term_matches(term, key, &node.labels)),
+            Reach::PerDevice | Reach::Unknown => false,
+        }
+    }
+}

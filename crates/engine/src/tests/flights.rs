@@ -1,0 +1,233 @@
+//! What is on its way counts once: from the moment it is sent until the board shows it, in whatever
+//! pieces and order the board does.
+
+use std::collections::BTreeMap;
+
+use super::chance::Chance;
+use super::world::World;
+use super::{BEST, Outcome, decide, engine_of, for_worlds, make, same};
+use crate::*;
+
+/// The first group of the queue, where it is placed whole in pods that exist, without moving claims.
+fn sent(world: &World, decision: &Decision) -> Option<(GroupKey, Vec<Seat>)> {
+    let (group, Verdict::Placed { short: None, .. }) = decision.verdicts.first()? else {
+        return None;
+    };
+    let Act::Place(of, seats, _) = decision.acts.first()? else { return None };
+    let exist = seats.iter().all(|s| s.pod.as_ref().is_some_and(|p| world.members.contains_key(p)));
+    (of == group && exist).then(|| (group.clone(), seats.clone()))
+}
+
+/// The decision about all but the first group.
+fn rest(decision: &Decision) -> Decision {
+    let mut rest = decision.clone();
+    rest.verdicts.remove(0);
+    rest.acts.remove(0);
+    rest
+}
+
+/// What the board will show once the seats are written: claims as made, allocated and reserved,
+/// pods as bound. A pod's status names the claims made for it before anybody can allocate them.
+fn shown(world: &World, group: &GroupKey, seats: &[Seat]) -> Vec<Change> {
+    shown_after(&mut world.claims.clone(), world, group, seats)
+}
+
+/// The same, with `claims` as the board shows them before and after.
+fn shown_after(
+    claims: &mut BTreeMap<ClaimKey, Claim>,
+    world: &World,
+    group: &GroupKey,
+    seats: &[Seat],
+) -> Vec<Change> {
+    let request = &world.groups[group].roles[0].request;
+    let mut changes = Vec::new();
+    for seat in seats {
+        let pod = seat.pod.clone().unwrap();
+        let mut member = world.members[&pod].clone();
+        let mut written = Vec::new();
+        for (at, claim) in request.claims.iter().enumerate() {
+            let of = seat.grants.iter().filter(|g| usize::from(g.claim) == at);
+            let devices: Box<[HeldDevice]> = of.map(held_device).collect();
+            let key = match claim {
+                ClaimUse::Named(key) => key.clone(),
+                ClaimUse::Own(spec) | ClaimUse::PerGroup(spec) => {
+                    let key = ClaimKey(make::scoped(&format!("{}-{at}", pod.0.name)));
+                    let made =
+                        Claim { spec: spec.clone(), held: None, users: vec![], deleting: false };
+                    changes.push(Change::Claim(key.clone(), Some(made.clone())));
+                    claims.insert(key.clone(), made);
+                    member.claims[at] = Some(key.clone());
+                    key
+                }
+            };
+            let claim = claims.get_mut(&key).unwrap();
+            if claim.held.is_none() {
+                let nodes = super::oracle::reach(world, &seat.node, &devices);
+                claim.held = Some(Allocation { devices, nodes });
+            }
+            if !claim.users.contains(&User::Pod(pod.clone())) {
+                claim.users.push(User::Pod(pod.clone()));
+            }
+            written.push(Change::Claim(key, Some(claim.clone())));
+        }
+        changes.push(Change::Member(pod.clone(), Some(member.clone())));
+        changes.extend(written);
+        member.phase = Phase::Bound(seat.node.clone());
+        changes.push(Change::Member(pod, Some(member)));
+    }
+    changes
+}
+
+fn held_device(grant: &Grant) -> HeldDevice {
+    HeldDevice {
+        device: grant.device.clone(),
+        admin: grant.admin,
+        share: grant.share.is_some(),
+        consumed: grant.share.clone().unwrap_or_default(),
+    }
+}
+
+#[test]
+fn what_is_in_flight_counts_once() {
+    let mut flown = 0;
+    for_worlds(600_000..606_000, |world| {
+        let mut engine = engine_of(world);
+        let before = decide(&mut engine, &BEST);
+        let Some((group, seats)) = sent(world, &before) else { return Ok(()) };
+        flown += 1;
+        let after = rest(&before);
+        let id = FlightId(7);
+        engine.apply([Change::Assume(id, group.clone(), seats.clone())]);
+        same("sent", &after, &decide(&mut engine, &BEST))?;
+        failed(&engine, &before)?;
+        let shown = shown(world, &group, &seats);
+        for (at, change) in shown.iter().enumerate() {
+            engine.apply([change.clone()]);
+            let what = format!("after {} of {}: {change:?}", at + 1, shown.len());
+            same(&what, &after, &decide(&mut engine, &BEST))?;
+        }
+        engine.apply([Change::Settle(id)]);
+        same("settled", &after, &decide(&mut engine, &BEST))?;
+        let mut never = engine_of(world);
+        never.apply(shown);
+        same("never sent", &decide(&mut never, &BEST), &decide(&mut engine, &BEST))
+    });
+    println!("{flown} flights");
+    assert!(flown > 500);
+}
+
+/// A flight that fails leaves the state as if it had never been sent.
+fn failed(engine: &Engine, before: &Decision) -> Outcome {
+    let mut engine = engine.fork();
+    engine.apply([Change::Settle(FlightId(7))]);
+    same("failed", before, &decide(&mut engine, &BEST))
+}
+
+/// However a flight and what the board shows interleave, the end is the same.
+#[test]
+fn flights_and_the_board_may_come_in_any_order() {
+    for_worlds(610_000..612_000, |world| {
+        let mut engine = engine_of(world);
+        let before = decide(&mut engine, &BEST);
+        let Some((group, seats)) = sent(world, &before) else { return Ok(()) };
+        let mut chance = Chance::new(seats.len() as u64 + before.acts.len() as u64);
+        let shown = shown(world, &group, &seats);
+        let mut straight = engine_of(world);
+        straight.apply(shown.clone());
+        let mut late = shown.clone();
+        // Each object's last state wins: its earlier ones must not come after it.
+        late.retain(|c| !matches!(c, Change::Member(_, Some(m)) if m.phase.is_pending()));
+        let mut seen: Vec<Change> = Vec::new();
+        for change in late.into_iter().rev() {
+            let again = |c: &Change| match (c, &change) {
+                (Change::Claim(a, _), Change::Claim(b, _)) => a == b,
+                _ => false,
+            };
+            if !seen.iter().any(again) {
+                seen.push(change);
+            }
+        }
+        chance.shuffle(&mut seen);
+        seen.insert(chance.below(seen.len() + 1), Change::Assume(FlightId(1), group, seats));
+        engine.apply(seen);
+        same("in flight", &decide(&mut straight, &BEST), &decide(&mut engine, &BEST))?;
+        engine.apply([Change::Settle(FlightId(1))]);
+        same("settled", &decide(&mut straight, &BEST), &decide(&mut engine, &BEST))
+    });
+}
+
+/// Several decisions in flight at once, some about one claim, and the board catching up with them.
+#[test]
+fn flights_count_once_beside_each_other() {
+    let mut flown = 0;
+    for_worlds(620_000..624_000, |world| {
+        let mut engine = engine_of(world);
+        let mut sent = Vec::new();
+        for act in decide(&mut engine, &BEST).acts {
+            let Act::Place(group, seats, _) = act else { return Ok(()) };
+            if seats.iter().all(|s| s.pod.is_some()) {
+                sent.push((FlightId(sent.len() as u64), group, seats));
+            }
+        }
+        if sent.len() < 2 {
+            return Ok(());
+        }
+        flown += 1;
+        for (id, group, seats) in &sent {
+            engine.apply([Change::Assume(*id, group.clone(), seats.clone())]);
+        }
+        let all = decide(&mut engine, &BEST);
+        let (mut claims, mut board) = (world.claims.clone(), Vec::new());
+        let late = world.claims.len() % 2 == 0;
+        for (id, group, seats) in &sent {
+            for change in shown_after(&mut claims, world, group, seats) {
+                engine.apply([change.clone()]);
+                same(&format!("{change:?}"), &all, &decide(&mut engine, &BEST))?;
+                board.push(change);
+            }
+            if !late {
+                engine.apply([Change::Settle(*id)]);
+                same("settled", &all, &decide(&mut engine, &BEST))?;
+            }
+        }
+        engine.apply(sent.iter().map(|(id, ..)| Change::Settle(*id)));
+        let mut never = engine_of(world);
+        never.apply(board);
+        same("all settled", &all, &decide(&mut engine, &BEST))?;
+        same("never sent", &decide(&mut never, &BEST), &all)
+    });
+    println!("{flown} decisions of several flights");
+    assert!(flown > 200);
+}
+
+/// A user that the board shows is no user on its way.
+#[test]
+fn a_user_in_flight_counts_once() {
+    let spec = ClaimSpec {
+        requests: Box::default(),
+        constraints: Box::default(),
+        align: Box::default(),
+        fault: None,
+    };
+    let key = ClaimKey(make::scoped("c"));
+    let mut claim = Claim {
+        spec: Shared::new(spec),
+        held: Some(Allocation::default()),
+        users: (0..254).map(|n| User::Other(Name::new(&n.to_string()))).collect(),
+        deleting: false,
+    };
+    let mut world = World::default();
+    let (first, second) = (make::pod("p0"), make::pod("p1"));
+    for pod in [&first, &second] {
+        make::add_user(&mut world, pod, &key);
+    }
+    world.claims.insert(key.clone(), claim.clone());
+    let mut engine = engine_of(&world);
+    let before = decide(&mut engine, &BEST);
+    let (group, seats) = sent(&world, &before).unwrap();
+    engine.apply([Change::Assume(FlightId(1), group, seats)]);
+    assert_eq!(decide(&mut engine, &BEST), rest(&before));
+    claim.users.push(User::Pod(first));
+    engine.apply([Change::Claim(key, Some(claim))]);
+    assert_eq!(decide(&mut engine, &BEST), rest(&before));
+}

@@ -1,0 +1,314 @@
+//! The answer by brute force, from the rules: every pending group in queue order, every node, every
+//! assignment of devices. It calls nothing of the engine's checks, allocator or search, and keeps
+//! what was decided before as plain lists.
+
+mod devices;
+mod node;
+mod seen;
+
+use std::collections::BTreeMap;
+
+use super::world::World;
+use crate::audit::rules;
+use crate::*;
+use devices::Asked;
+
+/// What becomes of one pending group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fate {
+    pub(super) group: GroupKey,
+    /// Seats found, with their cost together.
+    pub(super) seats: Vec<Seat>,
+    pub(super) cost: Cost,
+    /// Seats not found.
+    pub(super) missing: u32,
+    /// Why the next is not: an object's reason with 0 nodes, or every node under its first.
+    pub(super) tally: BTreeMap<Reason, u32>,
+    /// Allocations given up.
+    pub(super) released: Vec<ClaimKey>,
+}
+
+/// What a node can offer, or the first check that fails there.
+pub(super) type Answer = Result<(Cost, Vec<Grant>), Reason>;
+
+/// The world with what was decided so far.
+pub(super) struct Board<'w> {
+    world: &'w World,
+    claims: BTreeMap<ClaimKey, Claim>,
+    charges: Vec<(NodeKey, Resources)>,
+    held: Vec<HeldDevice>,
+    upstream: bool,
+}
+
+/// A claim that is allocated, and whether it may be given up.
+struct Pinned {
+    key: ClaimKey,
+    nodes: Option<Box<[NodeTerm]>>,
+    movable: bool,
+}
+
+impl<'w> Board<'w> {
+    pub(super) fn new(world: &'w World, policy: &Policy) -> Self {
+        let mut charges = Vec::new();
+        for member in world.members.values() {
+            let (Phase::Bound(node) | Phase::Terminating(node, _)) = &member.phase else {
+                continue;
+            };
+            let role =
+                world.groups.get(&member.group).and_then(|g| g.roles.get(member.role as usize));
+            if let Some(role) = role {
+                charges.push((node.clone(), role.request.resources.clone()));
+            }
+        }
+        Self {
+            world,
+            claims: world.claims.clone(),
+            charges,
+            held: Vec::new(),
+            upstream: policy.device_order == DeviceOrder::Upstream,
+        }
+    }
+
+    /// Decides every pending group.
+    pub(super) fn decide(mut self) -> Vec<Fate> {
+        self.world.queue().into_iter().map(|group| self.group(group)).collect()
+    }
+
+    fn group(&mut self, key: GroupKey) -> Fate {
+        let group = &self.world.groups[&key];
+        let role = &group.roles[0];
+        let mut fate = Fate {
+            group: key.clone(),
+            seats: Vec::new(),
+            cost: Cost::default(),
+            missing: role.max - self.world.bound(&key, 0),
+            tally: BTreeMap::new(),
+            released: Vec::new(),
+        };
+        if group.gate != Gate::Open {
+            fate.tally.insert(Reason::Gated, 0);
+            return fate;
+        }
+        let of = self.world.members.iter().filter(|(_, m)| m.group == key && m.phase.is_pending());
+        let mut pods: Vec<_> = of.map(|(k, m)| (m.index, k.clone())).collect();
+        pods.sort();
+        let mut pods = pods.into_iter().map(|(_, pod)| pod);
+        let before = (self.claims.clone(), self.charges.clone(), self.held.clone());
+        while fate.missing > 0 {
+            match self.seat(&role.request, pods.next(), &mut fate.released) {
+                Ok((seat, cost)) => {
+                    fate.seats.push(seat);
+                    fate.cost = fate.cost.and(cost);
+                    fate.missing -= 1;
+                }
+                Err(tally) => {
+                    fate.tally = tally;
+                    break;
+                }
+            }
+        }
+        if group.minimum == Minimum::Gang && fate.missing > 0 {
+            (self.claims, self.charges, self.held) = before;
+            fate.missing += fate.seats.len() as u32;
+            fate.seats.clear();
+            fate.released.clear();
+            fate.cost = Cost::default();
+        }
+        fate
+    }
+
+    /// Every node's answer to the first opening of the group that goes first, or the object's own.
+    pub(super) fn first_look(&self, group: &GroupKey) -> Result<Vec<Answer>, Reason> {
+        let request = &self.world.groups[group].roles[0].request;
+        let members = self.world.members.iter();
+        let pods = members.filter(|(_, m)| m.group == *group && m.phase.is_pending());
+        let pod = pods.map(|(key, m)| (m.index, key)).min().map(|(_, key)| key);
+        let (wanted, pinned) = self.resolve(request, pod)?;
+        let nodes = self.world.nodes.iter();
+        Ok(nodes.map(|(key, node)| self.on(request, &wanted, &pinned, key, node)).collect())
+    }
+
+    fn seat(
+        &mut self,
+        request: &Request,
+        pod: Option<PodKey>,
+        released: &mut Vec<ClaimKey>,
+    ) -> Result<(Seat, Cost), BTreeMap<Reason, u32>> {
+        let lone = |reason| BTreeMap::from([(reason, 0)]);
+        let (wanted, pinned) = self.resolve(request, pod.as_ref()).map_err(lone)?;
+        let tally = match self.anywhere(request, &wanted, &pinned) {
+            Ok((node, grants, cost)) => return Ok(self.take(request, pod, node, grants, cost)),
+            Err(tally) => tally,
+        };
+        let movable: Vec<ClaimKey> =
+            pinned.iter().filter(|p| p.movable).map(|p| p.key.clone()).collect();
+        if !movable.is_empty() {
+            let before = self.claims.clone();
+            for key in &movable {
+                self.claims.get_mut(key).unwrap().held = None;
+            }
+            // A claim that can't be allocated anew stays where it is.
+            let again = self.resolve(request, pod.as_ref()).ok();
+            let found =
+                again.and_then(|(wanted, pinned)| self.anywhere(request, &wanted, &pinned).ok());
+            if let Some((node, grants, cost)) = found {
+                released.extend(movable);
+                return Ok(self.take(request, pod, node, grants, cost));
+            }
+            self.claims = before;
+        }
+        Err(if tally.is_empty() { lone(Reason::NoNodes) } else { tally })
+    }
+
+    /// What the pod's claims come to, in the pod's order.
+    fn resolve(
+        &self,
+        request: &Request,
+        pod: Option<&PodKey>,
+    ) -> Result<(Vec<Asked>, Vec<Pinned>), Reason> {
+        if let Some(fault) = &request.fault {
+            return Err(fault.reason);
+        }
+        let (mut wanted, mut pinned) = (Vec::new(), Vec::new());
+        for (at, claim) in request.claims.iter().enumerate() {
+            let spec = match claim {
+                ClaimUse::Own(spec) | ClaimUse::PerGroup(spec) => spec,
+                ClaimUse::Named(key) => {
+                    let claim = self.claims.get(key).ok_or(Reason::ClaimMissing)?;
+                    if claim.deleting {
+                        return Err(Reason::ClaimDeleting);
+                    }
+                    let mine = |u: &&User| pod.is_some_and(|p| **u == User::Pod(p.clone()));
+                    let others = claim.users.iter().filter(|u| !mine(u)).count();
+                    if others >= 256 {
+                        return Err(Reason::TooManyUsers);
+                    }
+                    if let Some(held) = &claim.held {
+                        let (key, nodes) = (key.clone(), held.nodes.clone());
+                        pinned.push(Pinned { key, nodes, movable: others == 0 });
+                        continue;
+                    }
+                    &claim.spec
+                }
+            };
+            if let Some(fault) = &spec.fault {
+                return Err(fault.reason);
+            }
+            wanted.push(Asked { claim: at, spec: spec.clone() });
+        }
+        Ok((wanted, pinned))
+    }
+
+    /// The best node and devices, or the first check that fails on each node.
+    fn anywhere(
+        &self,
+        request: &Request,
+        wanted: &[Asked],
+        pinned: &[Pinned],
+    ) -> Result<(NodeKey, Vec<Grant>, Cost), BTreeMap<Reason, u32>> {
+        let mut best: Option<(Cost, &NodeKey, Vec<Grant>)> = None;
+        let mut tally = BTreeMap::new();
+        for (key, node) in &self.world.nodes {
+            match self.on(request, wanted, pinned, key, node) {
+                // Nodes come in order of name: of equals the first stays.
+                Ok((cost, grants)) if best.as_ref().is_none_or(|b| cost < b.0) => {
+                    best = Some((cost, key, grants));
+                }
+                Ok(_) => {}
+                Err(reason) => *tally.entry(reason).or_default() += 1,
+            }
+        }
+        best.map(|(cost, node, grants)| (node.clone(), grants, cost)).ok_or(tally)
+    }
+
+    fn on(
+        &self,
+        request: &Request,
+        wanted: &[Asked],
+        pinned: &[Pinned],
+        key: &NodeKey,
+        node: &Node,
+    ) -> Answer {
+        rules::admits(&request.node, key, node)?;
+        let used: Vec<&Resources> =
+            self.charges.iter().filter(|(n, _)| n == key).map(|(_, r)| r).collect();
+        rules::room(&request.resources, node, &used)?;
+        let elsewhere = |p: &Pinned| {
+            p.nodes
+                .as_ref()
+                .is_some_and(|terms| !terms.iter().any(|t| rules::matches(t, key, node)))
+        };
+        if pinned.iter().any(elsewhere) {
+            return Err(Reason::ClaimElsewhere);
+        }
+        let held: Vec<&HeldDevice> = self
+            .claims
+            .values()
+            .filter_map(|c| c.held.as_ref())
+            .flat_map(|h| &h.devices)
+            .chain(&self.held)
+            .collect();
+        let seen = seen::Seen::new(self.world, key, node, &held);
+        let soft = node::soft(&request.node, key, node);
+        let scarce = node::Scarce::new(&request.resources, node, &used);
+        let ask = devices::Ask {
+            seen: &seen,
+            wanted,
+            align: &request.align,
+            matches: &self.world.matches,
+            upstream: self.upstream,
+        };
+        ask.best(soft, &scarce)
+    }
+
+    fn take(
+        &mut self,
+        request: &Request,
+        pod: Option<PodKey>,
+        node: NodeKey,
+        grants: Vec<Grant>,
+        cost: Cost,
+    ) -> (Seat, Cost) {
+        self.charges.push((node.clone(), request.resources.clone()));
+        for (at, claim) in request.claims.iter().enumerate() {
+            let of = grants.iter().filter(|g| usize::from(g.claim) == at);
+            let devices: Vec<HeldDevice> = of
+                .map(|g| HeldDevice {
+                    device: g.device.clone(),
+                    admin: g.admin,
+                    share: g.share.is_some(),
+                    consumed: g.share.clone().unwrap_or_default(),
+                })
+                .collect();
+            match claim {
+                ClaimUse::Own(_) | ClaimUse::PerGroup(_) => self.held.extend(devices),
+                ClaimUse::Named(key) => {
+                    let nodes = seen::reach(self.world, &node, &devices);
+                    let claim = self.claims.get_mut(key).unwrap();
+                    if claim.held.is_none() {
+                        claim.held = Some(Allocation { devices: devices.into(), nodes });
+                    }
+                    claim.users.push(User::Other(Name::new("decided")));
+                }
+            }
+        }
+        (Seat { role: 0, index: 0, pod, node, grants }, cost)
+    }
+}
+
+/// From which nodes an allocation can be used.
+pub(super) fn reach(
+    world: &World,
+    node: &NodeKey,
+    devices: &[HeldDevice],
+) -> Option<Box<[NodeTerm]>> {
+    seen::reach(world, node, devices)
+}
+
+/// Whether some pool that the node sees is being republished.
+pub(super) fn sees_incomplete(world: &World, key: &NodeKey, node: &Node) -> bool {
+    seen::Seen::new(world, key, node, &[])
+        .pools
+        .iter()
+        .any(|p| p.trouble == Some(Reason::PoolIncomplete))
+}

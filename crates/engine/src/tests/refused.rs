@@ -1,0 +1,81 @@
+//! Refused says: not even in this cluster emptied and healed. That very world is built and decided.
+
+use super::oracle::sees_incomplete;
+use super::world::World;
+use super::{POLICIES, decide, engine_of, for_worlds};
+use crate::*;
+
+/// The world as it would be for one group with every other pod gone, every node and device healed
+/// and every gate lifted.
+fn healed(world: &World, group: &GroupKey) -> World {
+    let mut ideal = world.clone();
+    ideal.groups.retain(|key, _| key == group);
+    ideal.members.retain(|_, m| m.group == *group && m.phase.is_pending());
+    for group in ideal.groups.values_mut() {
+        group.gate = Gate::Open;
+    }
+    for claim in ideal.claims.values_mut() {
+        // Only pods hold; what nobody uses is given up for whoever needs it.
+        claim.held = None;
+        claim.users.clear();
+    }
+    for node in ideal.nodes.values_mut() {
+        node.unschedulable = false;
+        let sick = |t: &&Taint| t.key.starts_with("node.kubernetes.io/");
+        node.taints = node.taints.iter().filter(|t| !sick(t)).cloned().collect();
+    }
+    for slice in ideal.pools.values_mut().flat_map(|p| &mut p.slices) {
+        for device in &mut slice.devices {
+            let healthy = Traits { taints: Box::default(), ..(*device.traits).clone() };
+            device.traits = Shared::new(healthy);
+        }
+    }
+    ideal
+}
+
+#[test]
+fn refused_is_what_the_healed_and_emptied_cluster_refuses() {
+    let (mut refused, mut waits) = (0, 0);
+    for_worlds(400_000..404_000, |world| {
+        let policy = POLICIES[world.claims.len() % 2];
+        for (group, verdict) in decide(&mut engine_of(world), &policy).verdicts {
+            // Whether a whole gang fits the emptied cluster is not asked yet: its first member is.
+            if world.groups[&group].minimum == Minimum::Gang {
+                continue;
+            }
+            let said = match verdict {
+                Verdict::Placed { .. } => continue,
+                Verdict::Waits(_) => false,
+                Verdict::Refused(_) => true,
+                Verdict::GaveUp(..) => return Err(format!("{group} gave up")),
+            };
+            let ideal = healed(world, &group);
+            let decision = decide(&mut engine_of(&ideal), &policy);
+            let fits = matches!(decision.verdicts[..], [(_, Verdict::Placed { .. })]);
+            if !fits && !said && may_come(&ideal, &decision) {
+                continue;
+            }
+            if said == fits {
+                return Err(format!(
+                    "{group}: refused is {said}, but there {:?}",
+                    decision.verdicts
+                ));
+            }
+            refused += u32::from(said);
+            waits += u32::from(!said);
+        }
+        Ok(())
+    });
+    println!("{refused} refused, {waits} wait");
+    assert!(refused > 500 && waits > 500);
+}
+
+/// Nobody can say what a pool that is being republished will hold: a node that sees one, and would
+/// do but for its devices, is no ground for a refusal.
+fn may_come(ideal: &World, decision: &Decision) -> bool {
+    let [(_, Verdict::Waits(why) | Verdict::Refused(why))] = &decision.verdicts[..] else {
+        return false;
+    };
+    why.tally.iter().any(|t| t.reason.scope() == Scope::Device)
+        && ideal.nodes.iter().any(|(key, node)| sees_incomplete(ideal, key, node))
+}
