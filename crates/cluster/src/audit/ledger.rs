@@ -1,0 +1,155 @@
+//! Nodes' allocatable amounts against the sum of their pods' requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use phalanx_objects::core::{Container, PodSpec, RestartPolicy};
+use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
+
+use super::Violation;
+use crate::raise::Bind;
+use crate::world::Objects;
+
+/// Thousandths of a core for cpu, whole units for all else; each pod is rounded up once.
+type Amounts = BTreeMap<String, i128>;
+
+/// The spec of the pod, or of the pods that the workload makes.
+pub(crate) fn pod_spec<'a>(objects: &'a Objects, of: &ObjectRef) -> Option<&'a PodSpec> {
+    let object = objects.get(of)?;
+    if let Object::Pod(pod) = object {
+        return Some(&pod.spec);
+    }
+    if let Object::Job(job) = object {
+        return Some(&job.spec.template.spec);
+    }
+    if let Object::Deployment(deployment) = object {
+        return Some(&deployment.spec.template.spec);
+    }
+    None
+}
+
+/// Nodes that the bindings fill beyond what they have, in a resource that the bound pods ask for.
+pub(super) fn overcommitted(before: &Objects, bound: &[&Bind]) -> Vec<Violation> {
+    let nodes: BTreeSet<&str> = bound.iter().map(|bind| bind.node.as_str()).collect();
+    let mut used: BTreeMap<&str, Amounts> = BTreeMap::new();
+    for object in before.of_kind(Kind::Pod) {
+        let Object::Pod(pod) = object else { continue };
+        let on = nodes.get(pod.spec.node_name.as_str());
+        // A pod whose resize is infeasible may hold less than its spec asks: it is not charged.
+        let resizing = pod.status.conditions.iter().any(|c| c.kind == "PodResizePending");
+        if let Some(node) = on.filter(|_| !pod.status.phase.is_terminal() && !resizing) {
+            add(used.entry(node).or_default(), &requests(&pod.spec));
+        }
+    }
+    let mut violations = Vec::new();
+    for bind in bound {
+        let node =
+            ObjectRef { kind: Kind::Node, namespace: String::new(), name: bind.node.clone() };
+        let Some(Object::Node(found)) = before.get(&node) else { continue };
+        let Some(spec) = pod_spec(before, &bind.spec_of) else { continue };
+        let asks = requests(spec);
+        let used = used.entry(bind.node.as_str()).or_default();
+        add(used, &asks);
+        for (resource, asked) in asks.iter().filter(|(_, asked)| **asked > 0) {
+            let list = &found.status.allocatable;
+            let list = if list.is_empty() { &found.status.capacity } else { list };
+            let has = list.get(resource).map_or(0, |quantity| rounded(resource, quantity));
+            let now = used.get(resource).copied().unwrap_or_default();
+            if now > has {
+                let namespace = bind.namespace.clone();
+                violations.push(Violation {
+                    object: ObjectRef { kind: Kind::Pod, namespace, name: bind.pod.clone() },
+                    message: format!(
+                        "it asks {asked} of {resource}, and {} then has {now} of {has} promised",
+                        bind.node
+                    ),
+                });
+            }
+        }
+    }
+    violations
+}
+
+fn add(sum: &mut Amounts, more: &Amounts) {
+    for (resource, amount) in more {
+        *sum.entry(resource.clone()).or_default() += amount;
+    }
+}
+
+fn rounded(resource: &str, quantity: &Quantity) -> i128 {
+    i128::from(if resource == "cpu" { quantity.milli_ceil() } else { quantity.value_ceil() })
+}
+
+/// Whether kube-scheduler counts the resource at all.
+fn is_counted(resource: &str) -> bool {
+    let plain = ["cpu", "memory", "ephemeral-storage"].contains(&resource);
+    let scalar = resource.contains('/') && !resource.starts_with("requests.");
+    plain || scalar || resource.starts_with("hugepages-")
+}
+
+type Exact = BTreeMap<String, Quantity>;
+
+/// `PodRequests` of Kubernetes: containers in sum, init containers at their peak with the sidecars
+/// before them, what the pod as a whole requests in their place, and the overhead; one pod.
+fn requests(spec: &PodSpec) -> Amounts {
+    let mut regular = Exact::new();
+    for container in &spec.containers {
+        plus(&mut regular, &of(container));
+    }
+    let (mut side, mut peak) = (Exact::new(), Exact::new());
+    for container in &spec.init_containers {
+        let own = of(container);
+        if container.restart_policy == Some(RestartPolicy::Always) {
+            plus(&mut regular, &own);
+            plus(&mut side, &own);
+            most(&mut peak, &side);
+        } else {
+            let mut together = side.clone();
+            plus(&mut together, &own);
+            most(&mut peak, &together);
+        }
+    }
+    most(&mut regular, &peak);
+    if let Some(pod) = &spec.resources {
+        for (resource, quantity) in with_limits(&pod.requests, &pod.limits) {
+            if ["cpu", "memory"].contains(&resource.as_str()) || resource.starts_with("hugepages-")
+            {
+                regular.insert(resource, quantity);
+            }
+        }
+    }
+    plus(&mut regular, &spec.overhead);
+    let mut amounts: Amounts = regular
+        .iter()
+        .filter(|(resource, _)| is_counted(resource))
+        .map(|(resource, quantity)| (resource.clone(), rounded(resource, quantity)))
+        .collect();
+    amounts.insert("pods".to_owned(), 1);
+    amounts
+}
+
+fn of(container: &Container) -> Exact {
+    with_limits(&container.resources.requests, &container.resources.limits)
+}
+
+/// Requests, with those that the API server takes from limits.
+fn with_limits(requests: &Exact, limits: &Exact) -> Exact {
+    let mut all = limits.clone();
+    all.extend(requests.clone());
+    all
+}
+
+fn plus(sum: &mut Exact, more: &Exact) {
+    for (resource, quantity) in more {
+        let slot = sum.entry(resource.clone()).or_insert(Quantity::ZERO);
+        *slot = slot.checked_add(quantity).unwrap_or(*quantity);
+    }
+}
+
+fn most(of: &mut Exact, other: &Exact) {
+    for (resource, quantity) in other {
+        let slot = of.entry(resource.clone()).or_insert(Quantity::ZERO);
+        if *quantity > *slot {
+            *slot = *quantity;
+        }
+    }
+}

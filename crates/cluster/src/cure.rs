@@ -1,0 +1,192 @@
+//! What would place a group that is not placed: candidates from the closed vocabulary of edits, each
+//! tried on a fork of the world and kept only if it works there and nothing smaller of its kind does.
+//!
+//! A cure is an [`Edit`], so that what is printed can be asked with `--if`. A trial is a whole plan of
+//! the edited fork, after which the edit is taken back: there is one fork for a whole document, so a
+//! trial costs what the edit touches and not what the world holds. The work is bounded by a number of
+//! trials; what the bound cuts off is not offered, nothing untried is, and that it cut is told.
+//! `docs/what-if.md` says what is looked for.
+
+mod candidates;
+mod ends;
+mod reduce;
+mod relax;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use phalanx_engine::{GroupKey, NodeReport, Report, Verdict};
+use phalanx_objects::ObjectRef;
+
+use crate::edit::Edit;
+use crate::plan::{Plan, plan};
+use crate::world::{Objects, World};
+
+/// Most nodes that are tried for each kind of cure that is about nodes: those that are missed by
+/// least.
+const NODES_MAX: usize = 4;
+
+/// Most cures that are named, which is one of each kind at least, and most of one kind.
+const CURES_MAX: usize = 8;
+const KIND_MAX: usize = 4;
+
+/// What a group is made of, as far as cures change it.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    /// The group.
+    pub(crate) group: GroupKey,
+    /// The object that says what its pods are like: the pod itself, or the workload.
+    pub(crate) spec_of: ObjectRef,
+    /// For each claim of its pods, the claim or the template that says what is asked.
+    pub(crate) claims: Vec<Option<ObjectRef>>,
+    /// Pods of the group that are placed already, where they are some.
+    pub(crate) placed: u32,
+}
+
+/// How many trial plans may be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trials(pub u32);
+
+impl Trials {
+    /// What a plan may take, for all groups together: less where each trial is dear, for a trial
+    /// plans everything that waits.
+    pub fn for_plan(world: &World) -> Self {
+        Self::of(world, 40_000_000, 400, 10_000)
+    }
+
+    /// What a question about one object may take: all that a group needs.
+    pub fn for_why(world: &World) -> Self {
+        Self::of(world, 40_000_000, 2_000, 10_000)
+    }
+
+    fn of(world: &World, work: usize, least: usize, most: usize) -> Self {
+        let size = world.objects().map_or(0, Objects::len);
+        Self(u32::try_from((work / size.max(1)).clamp(least, most)).unwrap_or(u32::MAX))
+    }
+}
+
+/// The fork in which edits are tried; made when the first is.
+#[derive(Debug, Default)]
+pub(crate) struct Bench(Option<World>);
+
+/// One group's search for cures.
+pub(crate) struct Lab<'a> {
+    objects: &'a Objects,
+    world: &'a World,
+    bench: &'a mut Bench,
+    plan: &'a Plan,
+    subject: &'a Subject,
+    report: &'a Report,
+    trials: &'a mut Trials,
+    /// What was tried already.
+    tried: BTreeMap<Edit, bool>,
+    /// Something that may be a cure was not tried.
+    cut: bool,
+}
+
+impl Lab<'_> {
+    /// Whether the edit places all of the group. None if it can't be told: the trials are spent.
+    fn works(&mut self, edit: &Edit) -> Option<bool> {
+        if let Some(known) = self.tried.get(edit) {
+            return Some(*known);
+        }
+        let Some(left) = self.trials.0.checked_sub(1) else {
+            self.cut = true;
+            return None;
+        };
+        self.trials.0 = left;
+        let bench = self.bench.0.get_or_insert_with(|| self.world.clone());
+        let decision = bench.with_edit(edit, "", |world| plan(world, &self.plan.options).decision);
+        // What can't be done cures nothing; a group that is no longer pending has nothing left to
+        // place.
+        let works = decision.is_ok_and(|decision| {
+            let own = decision.verdicts.iter().find(|(group, _)| *group == self.subject.group);
+            own.is_none_or(|(_, verdict)| is_placed(verdict))
+        });
+        self.tried.insert(edit.clone(), works);
+        Some(works)
+    }
+
+    /// Whether nothing that pods hold and nothing that is ill is in the way.
+    fn is_refused(&self) -> bool {
+        match &self.report.verdict {
+            Verdict::Refused(_) => true,
+            Verdict::Placed { .. } | Verdict::Waits(_) | Verdict::GaveUp(..) => false,
+        }
+    }
+
+    /// The first nodes of these, and that the others were not tried if none of the first helps.
+    fn few<T>(&mut self, mut nodes: Vec<T>, mut try_one: impl FnMut(&mut Self, &T) -> bool) {
+        let more = nodes.len() > NODES_MAX;
+        nodes.truncate(NODES_MAX);
+        let mut found = false;
+        for node in &nodes {
+            found |= try_one(self, node);
+        }
+        self.cut |= more && !found;
+    }
+}
+
+fn is_placed(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Placed { short, .. } => short.is_none(),
+        Verdict::Waits(_) | Verdict::Refused(_) | Verdict::GaveUp(..) => false,
+    }
+}
+
+/// Edits of which each alone places the group, cheapest kind first, and whether all that could were
+/// tried.
+pub(crate) fn cures(
+    world: &World,
+    bench: &mut Bench,
+    plan: &Plan,
+    subject: &Subject,
+    report: &Report,
+    trials: &mut Trials,
+) -> (Vec<Edit>, bool) {
+    let Some(objects) = world.objects() else { return (Vec::new(), true) };
+    if is_placed(&report.verdict) {
+        return (Vec::new(), true);
+    }
+    let (tried, cut) = (BTreeMap::new(), false);
+    let mut lab = Lab { objects, world, bench, plan, subject, report, trials, tried, cut };
+    let nearest = nearest(report);
+    let healed = candidates::heal(&mut lab, &nearest);
+    let ungated = relax::gates(&mut lab);
+    let relaxed = relax::constraints(&mut lab);
+    let counts = reduce::counts(&mut lab);
+    let resources = reduce::resources(&mut lab);
+    let replicas = reduce::replicas(&mut lab).into_iter().collect();
+    let more = candidates::more_nodes(&mut lab, &nearest).into_iter().collect();
+    // Last, for it may take many trials.
+    let ended = ends::ends(&mut lab, &nearest).into_iter().collect();
+    let kinds = vec![healed, ungated, ended, relaxed, counts, resources, replicas, more];
+    (named(kinds), !lab.cut)
+}
+
+/// The cures that are named: as many of each kind as there is room for, each kind's first before any
+/// kind's second.
+fn named(kinds: Vec<Vec<Edit>>) -> Vec<Edit> {
+    let mut room = CURES_MAX;
+    let mut kept = vec![0_usize; kinds.len()];
+    for round in 0..KIND_MAX {
+        for (kind, kept) in kinds.iter().zip(&mut kept) {
+            if kind.len() > round && room > 0 {
+                *kept += 1;
+                room -= 1;
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    let first = kinds.into_iter().zip(kept).flat_map(|(kind, kept)| kind.into_iter().take(kept));
+    first.filter(|edit| found.insert(edit.clone())).collect()
+}
+
+/// Nodes in the order in which they are missed: by the fewest checks, by the latest, by name.
+fn nearest(report: &Report) -> Vec<&NodeReport> {
+    let latest = |node: &NodeReport| node.checks.iter().map(|(reason, ..)| *reason).min();
+    let mut nodes: Vec<&NodeReport> = report.nodes.iter().collect();
+    nodes.sort_by_cached_key(|node| {
+        (node.checks.len(), std::cmp::Reverse(latest(node)), node.node.clone())
+    });
+    nodes
+}

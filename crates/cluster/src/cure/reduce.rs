@@ -1,0 +1,171 @@
+//! Asking for less: fewer devices, less of a resource, fewer pods.
+
+use std::collections::BTreeSet;
+
+use phalanx_engine::Facts;
+use phalanx_objects::resource::{DeviceAllocationMode, DeviceRequest};
+use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
+
+use super::Lab;
+use crate::edit::{Edit, Setting, Target};
+use crate::world::Objects;
+
+/// Requests of a claim or a template.
+pub(super) fn requests<'a>(objects: &'a Objects, claim: &ObjectRef) -> Option<&'a [DeviceRequest]> {
+    match objects.get(claim)? {
+        Object::ResourceClaim(claim) => Some(&claim.spec.devices.requests),
+        Object::ResourceClaimTemplate(template) => Some(&template.spec.spec.devices.requests),
+        Object::Node(_)
+        | Object::Pod(_)
+        | Object::Namespace(_)
+        | Object::PriorityClass(_)
+        | Object::ResourceSlice(_)
+        | Object::DeviceClass(_)
+        | Object::DeviceTaintRule(_)
+        | Object::Job(_)
+        | Object::Deployment(_)
+        | Object::NodeTopology(_) => None,
+    }
+}
+
+/// For each request of several devices, the most that can be had.
+pub(super) fn counts(lab: &mut Lab<'_>) -> Vec<Edit> {
+    let mut counted = Vec::new();
+    let claims: BTreeSet<&ObjectRef> = lab.subject.claims.iter().flatten().collect();
+    for claim in claims {
+        let is_counted = |mode: &DeviceAllocationMode| *mode == DeviceAllocationMode::ExactCount;
+        for request in requests(lab.objects, claim).unwrap_or_default() {
+            if let Some(one) = request.exactly.as_ref().filter(|e| is_counted(&e.allocation_mode)) {
+                counted.push((claim, request.name.clone(), one.count));
+            }
+            for sub in request.first_available.iter().filter(|s| is_counted(&s.allocation_mode)) {
+                counted.push((claim, format!("{}/{}", request.name, sub.name), sub.count));
+            }
+        }
+    }
+    let most = |(claim, request, count): (&ObjectRef, String, i64)| {
+        largest(lab, count - 1, &[], |count| {
+            let count = u32::try_from(count).ok()?;
+            let what = Setting::Count { request: request.clone(), count };
+            Some(Edit::Set { object: Target::from(claim), what })
+        })
+    };
+    counted.into_iter().filter_map(most).collect()
+}
+
+/// The edit for the greatest number up to `most` that works: one more does not, or is more than
+/// `most`. The guesses save trials where they are right.
+fn largest(
+    lab: &mut Lab<'_>,
+    most: i64,
+    guesses: &[i64],
+    edit: impl Fn(i64) -> Option<Edit>,
+) -> Option<Edit> {
+    if most < 1 || !lab.works(&edit(1)?)? {
+        return None;
+    }
+    // `best` works and `not` does not, or is what is asked now.
+    let (mut best, mut not) = (1, most + 1);
+    for guess in guesses {
+        for near in [*guess, guess.saturating_add(1)] {
+            if near <= best || near >= not {
+                continue;
+            }
+            if lab.works(&edit(near)?)? {
+                best = near;
+            } else {
+                not = near;
+            }
+        }
+    }
+    while not - best > 1 {
+        let middle = best + (not - best) / 2;
+        if lab.works(&edit(middle)?)? {
+            best = middle;
+        } else {
+            not = middle;
+        }
+    }
+    edit(best)
+}
+
+/// For each resource that one container requests, the most that the pods can have of it.
+pub(super) fn resources(lab: &mut Lab<'_>) -> Vec<Edit> {
+    let on = &lab.subject.spec_of;
+    let Some(spec) = crate::audit::pod_spec(lab.objects, on) else { return Vec::new() };
+    let of_pod = spec.resources.as_ref().into_iter();
+    let of_containers =
+        spec.containers.iter().chain(&spec.init_containers).map(|container| &container.resources);
+    let lists: Vec<_> = of_pod.clone().chain(of_containers).collect();
+    let names: BTreeSet<&String> =
+        lists.iter().flat_map(|list| list.requests.keys().chain(list.limits.keys())).collect();
+    let mut edits = Vec::new();
+    for name in names {
+        let asked = |list: &phalanx_objects::core::ResourceRequirements| {
+            list.requests.get(name).or_else(|| list.limits.get(name)).copied()
+        };
+        let of_pod = of_pod.clone().find_map(asked);
+        let mut of_containers = lists.iter().filter_map(|list| asked(list));
+        let one = match (of_pod, of_containers.next(), of_containers.next()) {
+            (Some(pod), ..) => pod,
+            (None, Some(one), None) => one,
+            (None, Some(_) | None, Some(_)) | (None, None, None) => continue,
+        };
+        edits.extend(most_of(lab, name, one));
+    }
+    edits
+}
+
+/// The most of a resource, in thousandths of `cpu` and in units of anything else.
+fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
+    let is_cpu = resource == "cpu";
+    let units = if is_cpu { asked.milli_ceil() } else { asked.value_ceil() };
+    let object = Target::from(&lab.subject.spec_of);
+    // Short by so much on a node: right where one pod is to be placed there.
+    let short = |node: &phalanx_engine::NodeReport| {
+        let amounts = node.checks.iter().filter_map(|(_, _, example)| match &example.facts {
+            Facts::Amount { resource: of, asked, free, .. } if of.as_str() == resource => {
+                Some(asked.saturating_sub(*free))
+            }
+            Facts::Amount { .. }
+            | Facts::None
+            | Facts::Subject { .. }
+            | Facts::Label { .. }
+            | Facts::Taint(_)
+            | Facts::Claim { .. }
+            | Facts::Devices(_) => None,
+        });
+        amounts.max().filter(|_| node.checks.len() == 1)
+    };
+    let least = lab.report.nodes.iter().filter_map(short).min();
+    let guess = least.map(|short| units.saturating_sub(short));
+    largest(lab, units.saturating_sub(1), guess.as_slice(), |value| {
+        let value = if is_cpu { Quantity::from_milli(value) } else { Quantity::from_int(value) };
+        let quantity = value.with_format(asked.format()).to_string();
+        let what = Setting::Resource { resource: resource.to_owned(), quantity };
+        Some(Edit::Set { object: object.clone(), what })
+    })
+}
+
+/// The most pods of a workload that are placed, with those that it has.
+pub(super) fn replicas(lab: &mut Lab<'_>) -> Option<Edit> {
+    let object = lab.subject.spec_of.clone();
+    let found = lab.objects.get(&object)?;
+    let wanted = if let Object::Job(job) = found {
+        job.spec.parallelism.unwrap_or(1)
+    } else if let Object::Deployment(deployment) = found {
+        deployment.spec.replicas.unwrap_or(1)
+    } else {
+        return None;
+    };
+    let exist = lab.objects.in_namespace(Kind::Pod, &object.namespace).filter(|pod| {
+        let owner = pod.metadata().controller();
+        owner.is_some_and(|owner| owner.kind == object.kind.as_str() && owner.name == object.name)
+    });
+    let placed = i64::from(lab.subject.placed);
+    let guesses = [placed, placed.saturating_add(i64::try_from(exist.count()).unwrap_or(0))];
+    largest(lab, i64::from(wanted) - 1, &guesses, |count| {
+        let what = Setting::Replicas(u32::try_from(count).ok()?);
+        Some(Edit::Set { object: Target::from(&object), what })
+    })
+}

@@ -1,0 +1,164 @@
+//! Constraints that can be given up: all that the group's objects have, and all taints that there
+//! are.
+
+use std::collections::BTreeSet;
+
+use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignLevel};
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+use super::candidates::HEALTH;
+use super::reduce::requests;
+use super::{Lab, Subject};
+use crate::edit::{Edit, Relaxation, Target};
+use crate::world::Objects;
+
+/// Most keys of taints that are tried, of nodes and of devices.
+const KEYS_MAX: usize = 16;
+
+fn relax(object: &ObjectRef, what: Relaxation) -> Edit {
+    Edit::Relax { object: Target::from(object), what }
+}
+
+/// The one scheduling gate that keeps the pods back.
+pub(super) fn gates(lab: &mut Lab<'_>) -> Vec<Edit> {
+    let on = &lab.subject.spec_of;
+    let spec = crate::audit::pod_spec(lab.objects, on);
+    let gates = spec.iter().flat_map(|spec| &spec.scheduling_gates);
+    let edits: BTreeSet<Edit> =
+        gates.map(|gate| relax(on, Relaxation::Gate(gate.name.clone()))).collect();
+    that_work(lab, edits)
+}
+
+fn that_work(lab: &mut Lab<'_>, edits: BTreeSet<Edit>) -> Vec<Edit> {
+    edits.into_iter().filter(|edit| lab.works(edit) == Some(true)).collect()
+}
+
+/// Each other constraint that alone is in the way.
+pub(super) fn constraints(lab: &mut Lab<'_>) -> Vec<Edit> {
+    let mut edits = BTreeSet::new();
+    let (of_nodes, of_devices) = taints(lab);
+    of_pod(lab.subject, lab.objects, &of_nodes, &mut edits);
+    let claims: BTreeSet<&ObjectRef> = lab.subject.claims.iter().flatten().collect();
+    for claim in claims {
+        of_claim(lab.objects, claim, &of_devices, &mut edits);
+    }
+    that_work(lab, edits)
+}
+
+/// Keys of the taints of nodes (a cordon counts as its own) and of devices.
+fn taints(lab: &mut Lab<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut of_nodes, mut of_devices) = (BTreeSet::new(), BTreeSet::new());
+    for object in lab.objects.of_kind(Kind::Node) {
+        let Object::Node(node) = object else { continue };
+        of_nodes.extend(node.spec.taints.iter().map(|taint| taint.key.clone()));
+        if node.spec.unschedulable {
+            of_nodes.insert(format!("{HEALTH}unschedulable"));
+        }
+    }
+    for object in lab.objects.of_kind(Kind::ResourceSlice) {
+        let Object::ResourceSlice(slice) = object else { continue };
+        let taints = slice.spec.devices.iter().flat_map(|device| &device.taints);
+        of_devices.extend(taints.map(|taint| taint.key.clone()));
+    }
+    for object in lab.objects.of_kind(Kind::DeviceTaintRule) {
+        let Object::DeviceTaintRule(rule) = object else { continue };
+        of_devices.insert(rule.spec.taint.key.clone());
+    }
+    for keys in [&mut of_nodes, &mut of_devices] {
+        while keys.len() > KEYS_MAX {
+            keys.pop_last();
+            lab.cut = true;
+        }
+    }
+    (of_nodes, of_devices)
+}
+
+/// Constraints of the pods on their nodes.
+fn of_pod(
+    subject: &Subject,
+    objects: &Objects,
+    taints: &BTreeSet<String>,
+    edits: &mut BTreeSet<Edit>,
+) {
+    let on = &subject.spec_of;
+    let Some(spec) = crate::audit::pod_spec(objects, on) else { return };
+    edits.extend(taints.iter().map(|key| relax(on, Relaxation::Taint(key.clone()))));
+    edits.extend(
+        spec.node_selector.keys().map(|key| relax(on, Relaxation::NodeSelector(key.clone()))),
+    );
+    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    if affinity.is_some_and(|a| a.required_during_scheduling_ignored_during_execution.is_some()) {
+        edits.insert(relax(on, Relaxation::NodeAffinity));
+    }
+    if !spec.node_name.is_empty() {
+        edits.insert(relax(on, Relaxation::NodeName));
+    }
+    aligns(objects, on, edits);
+}
+
+/// Constraints of a claim on its devices.
+fn of_claim(
+    objects: &Objects,
+    claim: &ObjectRef,
+    taints: &BTreeSet<String>,
+    edits: &mut BTreeSet<Edit>,
+) {
+    for constraint in constraints_of(objects, claim) {
+        let same = constraint.match_attribute.iter().cloned().map(Relaxation::MatchAttribute);
+        let other = constraint.distinct_attribute.iter().cloned();
+        let other = other.map(Relaxation::DistinctAttribute);
+        edits.extend(same.chain(other).map(|what| relax(claim, what)));
+    }
+    let mut part = |name: String, has_selectors: bool| {
+        if has_selectors {
+            edits.insert(relax(claim, Relaxation::Selectors(name.clone())));
+        }
+        for key in taints {
+            let what = Relaxation::DeviceTaint { key: key.clone(), request: name.clone() };
+            edits.insert(relax(claim, what));
+        }
+    };
+    for request in requests(objects, claim).unwrap_or_default() {
+        if let Some(exactly) = &request.exactly {
+            part(request.name.clone(), !exactly.selectors.is_empty());
+        }
+        for sub in &request.first_available {
+            part(format!("{}/{}", request.name, sub.name), !sub.selectors.is_empty());
+        }
+    }
+    aligns(objects, claim, edits);
+}
+
+fn constraints_of<'a>(
+    objects: &'a Objects,
+    claim: &ObjectRef,
+) -> &'a [phalanx_objects::resource::DeviceConstraint] {
+    let found = objects.get(claim);
+    if let Some(Object::ResourceClaim(claim)) = found {
+        return &claim.spec.devices.constraints;
+    }
+    if let Some(Object::ResourceClaimTemplate(template)) = found {
+        return &template.spec.spec.devices.constraints;
+    }
+    &[]
+}
+
+/// The levels of nearness that the object wishes for itself or for what is made from it.
+fn aligns(objects: &Objects, on: &ObjectRef, edits: &mut BTreeSet<Edit>) {
+    let Some(object) = objects.get(on) else { return };
+    let made: Option<&ObjectMeta> = if let Object::Job(job) = object {
+        Some(&job.spec.template.metadata)
+    } else if let Object::Deployment(deployment) = object {
+        Some(&deployment.spec.template.metadata)
+    } else if let Object::ResourceClaimTemplate(template) = object {
+        Some(&template.spec.metadata)
+    } else {
+        None
+    };
+    for meta in made.into_iter().chain([object.metadata()]) {
+        let Some(wish) = meta.annotations.get(ALIGN_ANNOTATION) else { continue };
+        let named = AlignLevel::ALL.iter().filter(|level| wish.contains(level.as_str()));
+        edits.extend(named.map(|level| relax(on, Relaxation::Align(*level))));
+    }
+}

@@ -1,0 +1,407 @@
+//! What an edit does to the objects: which are put in a new form, which are gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use phalanx_objects::core::{PodSpec, Toleration, TolerationOperator};
+use phalanx_objects::meta::{Annotations, ObjectMeta};
+use phalanx_objects::resource::{DeviceSelector, DeviceToleration, ResourceClaimSpec};
+use phalanx_objects::topology::AlignLevel;
+use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignRule};
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+use super::{Edit, EditError, Relaxation, Setting, Target, kind_word};
+use crate::world::Objects;
+
+mod nodes;
+
+/// One object's change.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Put {
+    /// It now looks like this.
+    Object(Box<Object>),
+    /// It is gone.
+    Gone(ObjectRef),
+}
+
+type Puts = Result<Vec<Put>, EditError>;
+
+/// What `edit` does to `objects`, where it is asked in `namespace`.
+pub(crate) fn apply(edit: &Edit, objects: &Objects, namespace: &str) -> Puts {
+    match edit {
+        Edit::AddNodes { count, like } => nodes::add(*count, like, objects),
+        Edit::Heal { ills } => nodes::heal(ills, objects),
+        Edit::Without { objects: gone } => without(gone, objects, namespace),
+        Edit::Relax { object, what } => {
+            let mut changed = find(object, objects, namespace)?.clone();
+            relax(&mut changed, what)
+                .map_err(|says| EditError(format!("`{edit}` can't be done: {says}")))?;
+            Ok(vec![Put::Object(Box::new(changed))])
+        }
+        Edit::Set { object, what } => {
+            let mut changed = find(object, objects, namespace)?.clone();
+            set(&mut changed, what)
+                .map_err(|says| EditError(format!("`{edit}` can't be done: {says}")))?;
+            Ok(vec![Put::Object(Box::new(changed))])
+        }
+    }
+}
+
+fn find<'a>(
+    target: &Target,
+    objects: &'a Objects,
+    namespace: &str,
+) -> Result<&'a Object, EditError> {
+    let reference = target.reference(namespace);
+    objects.get(&reference).ok_or_else(|| missing(&reference, objects))
+}
+
+/// There is no such object; names a few that there are.
+fn missing(reference: &ObjectRef, objects: &Objects) -> EditError {
+    let word = kind_word(reference.kind);
+    let known: Vec<String> = objects
+        .of_kind(reference.kind)
+        .take(8)
+        .map(|object| {
+            if object.namespace().is_empty() {
+                object.name().to_owned()
+            } else {
+                format!("{}/{}", object.namespace(), object.name())
+            }
+        })
+        .collect();
+    let hint = if known.is_empty() {
+        format!("no {word} was read")
+    } else if let [only] = known.as_slice() {
+        format!("there is only {only}")
+    } else {
+        format!("there are {}", known.join(", "))
+    };
+    let place = if reference.namespace.is_empty() {
+        reference.name.clone()
+    } else {
+        format!("{}/{}", reference.namespace, reference.name)
+    };
+    EditError(format!("there is no {word} {place}: {hint}"))
+}
+
+/// The objects go, and with them what they own; claims lose the pods that go as users, and those
+/// that nobody uses then are deallocated, as the resourceclaim controller does.
+fn without(targets: &[Target], objects: &Objects, namespace: &str) -> Puts {
+    let mut gone = BTreeSet::new();
+    let mut open = Vec::new();
+    for target in targets {
+        open.push(find(target, objects, namespace)?.reference());
+    }
+    while let Some(reference) = open.pop() {
+        open.extend(owned_by(&reference, objects).filter(|owned| !gone.contains(owned)));
+        gone.insert(reference);
+    }
+    let mut puts = Vec::new();
+    for object in objects.of_kind(Kind::ResourceClaim) {
+        let Object::ResourceClaim(claim) = object else { continue };
+        if gone.contains(&object.reference()) {
+            continue;
+        }
+        let leaves = |name: &str| {
+            let namespace = object.namespace().to_owned();
+            gone.contains(&ObjectRef { kind: Kind::Pod, namespace, name: name.to_owned() })
+        };
+        let mut claim = claim.clone();
+        let before = claim.status.reserved_for.len();
+        claim.status.reserved_for.retain(|user| user.resource != "pods" || !leaves(&user.name));
+        if claim.status.reserved_for.len() == before {
+            continue;
+        }
+        if claim.status.reserved_for.is_empty() {
+            claim.status.allocation = None;
+            claim.status.devices.clear();
+        }
+        puts.push(Put::Object(Box::new(Object::ResourceClaim(claim))));
+    }
+    puts.extend(gone.into_iter().map(Put::Gone));
+    Ok(puts)
+}
+
+/// What `owner` manages, in its namespace. Only workloads and pods own what is read.
+fn owned_by<'a>(
+    owner: &'a ObjectRef,
+    objects: &'a Objects,
+) -> impl Iterator<Item = ObjectRef> + 'a {
+    let kinds: &[Kind] = match owner.kind {
+        Kind::Job | Kind::Deployment => &[Kind::Pod],
+        Kind::Pod => &[Kind::ResourceClaim],
+        Kind::Node
+        | Kind::Namespace
+        | Kind::PriorityClass
+        | Kind::ResourceSlice
+        | Kind::ResourceClaim
+        | Kind::ResourceClaimTemplate
+        | Kind::DeviceClass
+        | Kind::DeviceTaintRule
+        | Kind::NodeTopology => &[],
+    };
+    kinds.iter().flat_map(|kind| objects.in_namespace(*kind, &owner.namespace)).filter_map(
+        move |object| {
+            let controller = object.metadata().controller()?;
+            let owned = controller.kind == owner.kind.as_str() && controller.name == owner.name;
+            owned.then(|| object.reference())
+        },
+    )
+}
+
+/// The part of an object that says how its pods are, and the metadata that may carry wishes.
+fn pod_spec(object: &mut Object) -> Result<(Vec<&mut ObjectMeta>, &mut PodSpec), String> {
+    match object {
+        Object::Pod(pod) => Ok((vec![&mut pod.metadata], &mut pod.spec)),
+        Object::Job(job) => {
+            let template = &mut job.spec.template;
+            Ok((vec![&mut job.metadata, &mut template.metadata], &mut template.spec))
+        }
+        Object::Deployment(deployment) => {
+            let template = &mut deployment.spec.template;
+            Ok((vec![&mut deployment.metadata, &mut template.metadata], &mut template.spec))
+        }
+        Object::Node(_)
+        | Object::Namespace(_)
+        | Object::PriorityClass(_)
+        | Object::ResourceSlice(_)
+        | Object::ResourceClaim(_)
+        | Object::ResourceClaimTemplate(_)
+        | Object::DeviceClass(_)
+        | Object::DeviceTaintRule(_)
+        | Object::NodeTopology(_) => Err(format!(
+            "a {} makes no pods; name a pod, a job or a deployment",
+            kind_word(object.kind())
+        )),
+    }
+}
+
+fn claim_spec(
+    object: &mut Object,
+) -> Result<(Vec<&mut ObjectMeta>, &mut ResourceClaimSpec), String> {
+    match object {
+        Object::ResourceClaim(claim) => Ok((vec![&mut claim.metadata], &mut claim.spec)),
+        Object::ResourceClaimTemplate(template) => {
+            Ok((vec![&mut template.metadata, &mut template.spec.metadata], &mut template.spec.spec))
+        }
+        Object::Node(_)
+        | Object::Pod(_)
+        | Object::Namespace(_)
+        | Object::PriorityClass(_)
+        | Object::ResourceSlice(_)
+        | Object::DeviceClass(_)
+        | Object::DeviceTaintRule(_)
+        | Object::Job(_)
+        | Object::Deployment(_)
+        | Object::NodeTopology(_) => Err(format!(
+            "a {} asks for no devices itself; name the resourceclaim or resourceclaimtemplate",
+            kind_word(object.kind())
+        )),
+    }
+}
+
+fn relax(object: &mut Object, what: &Relaxation) -> Result<(), String> {
+    match what {
+        Relaxation::MatchAttribute(attribute) => {
+            drop_constraint(object, |c| c.match_attribute.as_ref() == Some(attribute))
+        }
+        Relaxation::DistinctAttribute(attribute) => {
+            drop_constraint(object, |c| c.distinct_attribute.as_ref() == Some(attribute))
+        }
+        Relaxation::Selectors(request) => {
+            let mut dropped = 0;
+            let found = in_request(object, request, |part| {
+                dropped += part.selectors.len();
+                part.selectors.clear();
+            })?;
+            match (found, dropped) {
+                (false, _) => Err(no_request(request)),
+                (true, 0) => Err(format!("request {request} has no selectors of its own")),
+                (true, _) => Ok(()),
+            }
+        }
+        Relaxation::DeviceTaint { key, request } => {
+            let found = in_request(object, request, |part| part.tolerations.push(tolerate(key)))?;
+            if found { Ok(()) } else { Err(no_request(request)) }
+        }
+        Relaxation::Align(level) => drop_align(object, *level),
+        Relaxation::NodeSelector(key) => {
+            let (_, spec) = pod_spec(object)?;
+            spec.node_selector
+                .remove(key)
+                .map(drop)
+                .ok_or_else(|| format!("it selects nodes by no label {key}"))
+        }
+        Relaxation::NodeAffinity => {
+            let (_, spec) = pod_spec(object)?;
+            let affinity = spec.affinity.as_mut().and_then(|a| a.node_affinity.as_mut());
+            let required =
+                affinity.and_then(|a| a.required_during_scheduling_ignored_during_execution.take());
+            required.map(drop).ok_or_else(|| "it has no required node affinity".to_owned())
+        }
+        Relaxation::NodeName => {
+            let (_, spec) = pod_spec(object)?;
+            if std::mem::take(&mut spec.node_name).is_empty() {
+                return Err("it names no node itself".to_owned());
+            }
+            Ok(())
+        }
+        Relaxation::Gate(name) => {
+            let (_, spec) = pod_spec(object)?;
+            let before = spec.scheduling_gates.len();
+            spec.scheduling_gates.retain(|gate| gate.name != *name);
+            if spec.scheduling_gates.len() < before {
+                return Ok(());
+            }
+            Err(format!("it has no scheduling gate {name}"))
+        }
+        Relaxation::Taint(key) => {
+            let (_, spec) = pod_spec(object)?;
+            spec.tolerations.push(tolerate(key));
+            Ok(())
+        }
+    }
+}
+
+fn no_request(request: &str) -> String {
+    format!("it has no request {request}")
+}
+
+/// Tolerates every taint with this key.
+fn tolerate(key: &str) -> Toleration {
+    Toleration {
+        key: key.to_owned(),
+        operator: TolerationOperator::Exists,
+        ..Toleration::default()
+    }
+}
+
+fn drop_constraint(
+    object: &mut Object,
+    dropped: impl Fn(&phalanx_objects::resource::DeviceConstraint) -> bool,
+) -> Result<(), String> {
+    let (_, spec) = claim_spec(object)?;
+    let before = spec.devices.constraints.len();
+    spec.devices.constraints.retain(|constraint| !dropped(constraint));
+    if spec.devices.constraints.len() < before {
+        return Ok(());
+    }
+    Err("it has no such constraint".to_owned())
+}
+
+/// What a request and an alternative of one have in common.
+struct Part<'a> {
+    selectors: &'a mut Vec<DeviceSelector>,
+    tolerations: &'a mut Vec<DeviceToleration>,
+    count: &'a mut i64,
+}
+
+/// Does `act` to the request `main`, all its alternatives, or the one `main/sub`; whether there is
+/// any.
+fn in_request(
+    object: &mut Object,
+    name: &str,
+    mut act: impl FnMut(Part<'_>),
+) -> Result<bool, String> {
+    let (main, sub) = name.split_once('/').map_or((name, None), |(main, sub)| (main, Some(sub)));
+    let (_, spec) = claim_spec(object)?;
+    let mut found = false;
+    for request in spec.devices.requests.iter_mut().filter(|request| request.name == main) {
+        if let (Some(exactly), None) = (&mut request.exactly, sub) {
+            let (selectors, tolerations) = (&mut exactly.selectors, &mut exactly.tolerations);
+            act(Part { selectors, tolerations, count: &mut exactly.count });
+            found = true;
+        }
+        let chosen = |name: &str| sub.is_none_or(|sub| sub == name);
+        for part in request.first_available.iter_mut().filter(|part| chosen(&part.name)) {
+            let (selectors, tolerations) = (&mut part.selectors, &mut part.tolerations);
+            act(Part { selectors, tolerations, count: &mut part.count });
+            found = true;
+        }
+    }
+    Ok(found)
+}
+
+/// Takes a level out of the annotation wherever the object carries it.
+fn drop_align(object: &mut Object, level: AlignLevel) -> Result<(), String> {
+    let claims = [Kind::ResourceClaim, Kind::ResourceClaimTemplate].contains(&object.kind());
+    let metas = if claims { claim_spec(object)?.0 } else { pod_spec(object)?.0 };
+    let mut found = false;
+    for meta in metas {
+        let Some(text) = meta.annotations.get(ALIGN_ANNOTATION) else { continue };
+        let Ok(rules) = AlignRule::parse(text) else { continue };
+        let kept: Vec<String> = rules
+            .iter()
+            .filter(|rule| rule.level != level)
+            .map(|rule| format!("{}={}", rule.level, rule.strength.as_str()))
+            .collect();
+        if kept.len() == rules.len() {
+            continue;
+        }
+        found = true;
+        let mut annotations: BTreeMap<String, String> = (*meta.annotations).clone();
+        annotations.remove(ALIGN_ANNOTATION);
+        if !kept.is_empty() {
+            annotations.insert(ALIGN_ANNOTATION.to_owned(), kept.join(","));
+        }
+        meta.annotations = annotations.into_iter().collect::<Annotations>();
+    }
+    if found { Ok(()) } else { Err(format!("its {ALIGN_ANNOTATION} names no level {level}")) }
+}
+
+fn set(object: &mut Object, what: &Setting) -> Result<(), String> {
+    match what {
+        Setting::Count { request, count } => {
+            let found = in_request(object, request, |part| *part.count = i64::from(*count))?;
+            if found { Ok(()) } else { Err(no_request(request)) }
+        }
+        Setting::Replicas(count) => set_replicas(object, *count),
+        Setting::Resource { resource, quantity } => set_resource(object, resource, quantity),
+    }
+}
+
+fn set_replicas(object: &mut Object, count: u32) -> Result<(), String> {
+    let count = i32::try_from(count).map_err(|_| "that is more than a workload can have")?;
+    let word = kind_word(object.kind());
+    if let Object::Job(job) = object {
+        job.spec.parallelism = Some(count);
+        Ok(())
+    } else if let Object::Deployment(deployment) = object {
+        deployment.spec.replicas = Some(count);
+        Ok(())
+    } else {
+        Err(format!("a {word} has no replicas; name a job or a deployment"))
+    }
+}
+
+/// Sets what the one container that requests the resource requests (or the pod as a whole).
+fn set_resource(object: &mut Object, resource: &str, quantity: &str) -> Result<(), String> {
+    let quantity: phalanx_objects::Quantity =
+        quantity.parse().map_err(|error| format!("`{quantity}` is no quantity: {error}"))?;
+    let (_, spec) = pod_spec(object)?;
+    let names = |r: &phalanx_objects::core::ResourceRequirements| {
+        r.requests.contains_key(resource) || r.limits.contains_key(resource)
+    };
+    let target = match spec.resources.as_mut().filter(|r| names(r)) {
+        Some(pod) => pod,
+        None => {
+            let all = spec.containers.iter_mut().chain(spec.init_containers.iter_mut());
+            let mut with = all.map(|c| &mut c.resources).filter(|r| names(r));
+            match (with.next(), with.next()) {
+                (Some(one), None) => one,
+                (None, _) => return Err(format!("no container requests {resource}")),
+                (Some(_), Some(_)) => {
+                    return Err(format!(
+                        "several containers request {resource}; change the manifest"
+                    ));
+                }
+            }
+        }
+    };
+    for list in [&mut target.requests, &mut target.limits] {
+        if let Some(value) = list.get_mut(resource) {
+            *value = quantity;
+        }
+    }
+    Ok(())
+}

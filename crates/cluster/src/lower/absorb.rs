@@ -1,0 +1,678 @@
+//! Taking objects in and out: the compact forms, the indices, and the marks of what must be
+//! lowered again. Nothing is lowered here.
+
+use std::sync::Arc;
+
+use phalanx_engine::{
+    Allocation, ClaimKey, DeviceKey, HeldDevice, Level, Name, Node as EngineNode, PodKey, PoolKey,
+    Reach, Scoped, User,
+};
+use phalanx_objects::core::{Node, Pod, PriorityClass};
+use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::resource::{
+    AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate,
+    ResourceSlice,
+};
+use phalanx_objects::topology::{ALIGN_ANNOTATION, NodeTopology};
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+use super::claim::{Class, Wish};
+use super::intern::nanos;
+use super::pod::{PodReader, wish};
+use super::record::{
+    ClaimRecord, Header, Life, NodeRecord, PodClaimSource, PodRecord, PodShape, PriorityFrom,
+    PriorityRecord, SliceRecord, TaintRuleRecord, TemplateRecord, TopologyRecord, Uid,
+    WorkloadRecord,
+};
+use super::slice::{Note, Reader, device_taint};
+use super::{Dependent, Findings, Lowering, amount, links, rules};
+use crate::compat::Gate;
+use crate::finding::{Finding, Severity, Source};
+
+/// The annotation of a claim that was made for a pod: the claim's name in that pod.
+const POD_CLAIM_ANNOTATION: &str = "resource.kubernetes.io/pod-claim-name";
+
+impl Lowering {
+    /// Takes in an object that is named in full and supersedes what is known of it.
+    pub(super) fn applied(&mut self, object: &Object, source: Source) {
+        let reference = object.reference();
+        let header = Header::new(object.metadata(), source.clone());
+        if self.unread.remove(&reference) {
+            self.mark_namers(&reference);
+        }
+        let notes = match object {
+            Object::Node(node) => self.node(node, header),
+            Object::Pod(pod) => self.pod(pod, source.clone()),
+            Object::Namespace(namespace) => {
+                let name = self.interned.names.get(&namespace.metadata.name);
+                self.objects.namespaces.insert(name, header);
+                Vec::new()
+            }
+            Object::PriorityClass(class) => self.priority_class(class, header),
+            Object::ResourceSlice(slice) => self.slice(slice, source.clone()),
+            Object::ResourceClaim(claim) => self.claim(claim, header),
+            Object::ResourceClaimTemplate(template) => self.template(template, header),
+            Object::DeviceClass(class) => self.device_class(class, header),
+            Object::DeviceTaintRule(rule) => self.taint_rule(rule, header),
+            Object::Job(_) | Object::Deployment(_) => self.workload(object, source.clone()),
+            Object::NodeTopology(topology) => self.topology(topology, source.clone()),
+        };
+        let found = findings(&reference, &source, notes);
+        Findings::set(&mut self.findings.read, reference, found);
+    }
+
+    pub(super) fn deleted(&mut self, reference: &ObjectRef) {
+        let (namespace, name) = (reference.namespace.as_str(), reference.name.as_str());
+        let scoped = self.scoped(namespace, name);
+        match reference.kind {
+            Kind::Node => {
+                if let Some(old) = self.objects.nodes.remove(name) {
+                    self.index_offers(&old.node.allocatable, false);
+                    self.dirty.nodes.push(scoped.name);
+                }
+            }
+            Kind::Pod => self.pod_gone(&PodKey(scoped)),
+            Kind::Namespace => {
+                self.objects.namespaces.remove(name);
+            }
+            Kind::PriorityClass => {
+                if let Some(old) = self.objects.priorities.remove(name) {
+                    self.priority_changed(name, old.global_default);
+                }
+            }
+            Kind::ResourceSlice => self.slice_gone(name),
+            Kind::ResourceClaim => self.claim_gone(&ClaimKey(scoped)),
+            Kind::ResourceClaimTemplate => self.template_gone(&scoped),
+            Kind::DeviceClass => {
+                if let Some(old) = self.objects.classes.remove(name) {
+                    self.mark_served(&old.object);
+                }
+                self.specs.class_changed(name);
+            }
+            Kind::DeviceTaintRule => {
+                if let Some(old) = self.objects.taint_rules.remove(name) {
+                    self.taint_rule_changed(&old);
+                }
+            }
+            Kind::Job | Kind::Deployment => self.workload_gone(reference.kind, namespace, name),
+            Kind::NodeTopology => self.topology_gone(name),
+        }
+        self.findings.read.remove(reference);
+        self.findings.lowered.remove(reference);
+        self.findings.repeated.remove(reference);
+        if self.unread.remove(reference) {
+            self.mark_namers(reference);
+        }
+    }
+
+    /// Marks who names an object of which it has become known, or is no more, that it could not be
+    /// read.
+    pub(super) fn mark_namers(&mut self, object: &ObjectRef) {
+        let scoped = self.scoped(&object.namespace, &object.name);
+        match object.kind {
+            Kind::ResourceClaimTemplate => self.dirty.templates.push(scoped),
+            Kind::ResourceClaim => {
+                let users = self.index.claim.get(&ClaimKey(scoped)).into_iter().flatten();
+                self.dirty.pods.extend(users.cloned());
+            }
+            Kind::DeviceClass => self.specs.class_changed(&object.name),
+            Kind::PriorityClass => self.priority_changed(&object.name, false),
+            Kind::Node
+            | Kind::Pod
+            | Kind::Namespace
+            | Kind::ResourceSlice
+            | Kind::DeviceTaintRule
+            | Kind::Job
+            | Kind::Deployment
+            | Kind::NodeTopology => {}
+        }
+    }
+
+    fn node(&mut self, node: &Node, header: Header) -> Vec<Note> {
+        let names = &mut self.interned.names;
+        let taint = |t: &phalanx_objects::core::Taint, names: &mut super::Names| {
+            rules::taint(&t.key, &t.value, &t.effect, names)
+        };
+        let mut features: Vec<Name> =
+            node.status.declared_features.iter().map(|f| names.get(f)).collect();
+        features.sort();
+        let engine = EngineNode {
+            allocatable: amount::allocatable(
+                &node.status.allocatable,
+                &node.status.capacity,
+                names,
+            ),
+            labels: node
+                .metadata
+                .labels
+                .iter()
+                .map(|(k, v)| (names.get(k), names.get(v)))
+                .collect(),
+            taints: node.spec.taints.iter().filter_map(|t| taint(t, names)).collect(),
+            unschedulable: node.spec.unschedulable,
+            features: features.into(),
+        };
+        let name = names.get(&node.metadata.name);
+        self.dirty.nodes.push(name.clone());
+        let empty = engine.allocatable.pods == 0;
+        self.index_offers(&engine.allocatable, true);
+        if let Some(old) = self.objects.nodes.insert(name, NodeRecord { header, node: engine }) {
+            self.index_offers(&old.node.allocatable, false);
+        }
+        if !empty {
+            return Vec::new();
+        }
+        vec![(
+            Severity::Warning,
+            "status.allocatable.pods".to_owned(),
+            "The node allows no pods. Where `status.allocatable` has no `pods`, Kubernetes places \
+             nothing on it."
+                .to_owned(),
+        )]
+    }
+
+    fn pod_reader(&mut self) -> PodReader<'_> {
+        PodReader {
+            names: &mut self.interned.names,
+            shapes: &mut self.interned.shapes,
+            compat: &self.compat,
+            scheduler: self.scheduler.as_deref(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn pod(&mut self, pod: &Pod, source: Source) -> Vec<Note> {
+        let key = PodKey(self.scoped(&pod.metadata.namespace, &pod.metadata.name));
+        let mut reader = self.pod_reader();
+        let record = reader.pod(pod, source);
+        let notes = std::mem::take(&mut reader.notes);
+        self.pod_gone(&key);
+        self.index_pod(&key, &record, true);
+        self.objects.pods.insert(key.clone(), record);
+        self.dirty.pods.push(key);
+        notes
+    }
+
+    fn pod_gone(&mut self, key: &PodKey) {
+        if let Some(old) = self.objects.pods.remove(key) {
+            self.index_pod(key, &old, false);
+            self.dirty.pods.push(key.clone());
+        }
+    }
+
+    /// Enters a pod into the indices, or takes it out.
+    fn index_pod(&mut self, key: &PodKey, record: &PodRecord, enter: bool) {
+        let dependent = Dependent::Pod(key.clone());
+        self.index_shape(&key.0.namespace, &record.shape, &dependent, enter);
+        if record.life == Life::Pending {
+            self.index_asks(&record.shape, &dependent, enter);
+        }
+        self.index_priority(&record.priority, dependent, enter);
+        let mut claims: Vec<Name> =
+            record.claims_made.iter().filter_map(|(_, claim)| claim.clone()).collect();
+        for claim in &record.shape.claims {
+            if let PodClaimSource::Claim(name) = &claim.source {
+                claims.push(name.clone());
+            }
+        }
+        for name in claims {
+            let claim = ClaimKey(Scoped { namespace: key.0.namespace.clone(), name });
+            change(&mut self.index.claim, claim, key.clone(), enter);
+        }
+        if let Some(owner) = &record.owner {
+            change(&mut self.index.owned, owner.group.clone(), key.clone(), enter);
+            self.dirty.workloads.push(owner.group.clone());
+        }
+    }
+
+    fn index_shape(
+        &mut self,
+        namespace: &Name,
+        shape: &PodShape,
+        dependent: &Dependent,
+        enter: bool,
+    ) {
+        for claim in &shape.claims {
+            if let PodClaimSource::Template(name) = &claim.source {
+                let template = Scoped { namespace: namespace.clone(), name: name.clone() };
+                change(&mut self.index.template, template, dependent.clone(), enter);
+            }
+        }
+        for kind in shape.unchecked.iter() {
+            change(&mut self.index.unchecked, kind, dependent.clone(), enter);
+        }
+        self.index_wish(&shape.align, enter);
+    }
+
+    /// Counts wishes that compare attributes, so that these are lowered while there is one.
+    fn index_wish(&mut self, wish: &[phalanx_engine::Align], enter: bool) {
+        if wish.iter().any(|a| matches!(a.level, Level::Root | Level::Numa)) {
+            let count = &mut self.index.wishes;
+            *count = if enter { *count + 1 } else { count.saturating_sub(1) };
+            self.dirty.live |= *count <= 1;
+        }
+    }
+
+    fn index_priority(&mut self, from: &PriorityFrom, dependent: Dependent, enter: bool) {
+        let class = match from {
+            PriorityFrom::Value(_) => return,
+            PriorityFrom::Class(class) => class.clone(),
+            PriorityFrom::Default => self.interned.names.get(""),
+        };
+        change(&mut self.index.priority, class, dependent, enter);
+    }
+
+    pub(super) fn mark(&mut self, dependents: impl IntoIterator<Item = Dependent>) {
+        for dependent in dependents {
+            match dependent {
+                Dependent::Pod(pod) => self.dirty.pods.push(pod),
+                Dependent::Workload(group) => self.dirty.workloads.push(group),
+            }
+        }
+    }
+
+    fn priority_class(&mut self, class: &PriorityClass, header: Header) -> Vec<Note> {
+        let name = self.interned.names.get(&class.metadata.name);
+        let record =
+            PriorityRecord { header, value: class.value, global_default: class.global_default };
+        let old = self.objects.priorities.insert(name.clone(), record);
+        let default = class.global_default || old.is_some_and(|old| old.global_default);
+        self.priority_changed(&name, default);
+        Vec::new()
+    }
+
+    fn priority_changed(&mut self, name: &str, default: bool) {
+        let mut dependents = self.index.priority.get(name).cloned().unwrap_or_default();
+        if default {
+            dependents.extend(self.index.priority.get("").into_iter().flatten().cloned());
+        }
+        self.mark(dependents);
+    }
+
+    fn workload(&mut self, object: &Object, source: Source) -> Vec<Note> {
+        let key = self.group_key(object.kind(), object.namespace(), object.name());
+        let mut reader = self.pod_reader();
+        let record = match object {
+            Object::Job(job) => reader.job(job, source),
+            Object::Deployment(deployment) => reader.deployment(deployment, source),
+            Object::Node(_)
+            | Object::Pod(_)
+            | Object::Namespace(_)
+            | Object::PriorityClass(_)
+            | Object::ResourceSlice(_)
+            | Object::ResourceClaim(_)
+            | Object::ResourceClaimTemplate(_)
+            | Object::DeviceClass(_)
+            | Object::DeviceTaintRule(_)
+            | Object::NodeTopology(_) => return Vec::new(),
+        };
+        let notes = std::mem::take(&mut reader.notes);
+        self.workload_gone(object.kind(), object.namespace(), object.name());
+        self.index_workload(&key, &record, true);
+        self.objects.workloads.insert(key, record);
+        notes
+    }
+
+    fn workload_gone(&mut self, kind: Kind, namespace: &str, name: &str) {
+        let key = self.group_key(kind, namespace, name);
+        if let Some(old) = self.objects.workloads.remove(&key) {
+            self.index_workload(&key, &old, false);
+        }
+    }
+
+    fn index_workload(
+        &mut self,
+        key: &phalanx_engine::GroupKey,
+        record: &WorkloadRecord,
+        enter: bool,
+    ) {
+        let dependent = Dependent::Workload(key.clone());
+        self.index_shape(&key.object.namespace, &record.shape, &dependent, enter);
+        self.index_asks(&record.shape, &dependent, enter);
+        self.index_priority(&record.priority, dependent, enter);
+        if let Ok(wish) = &record.wish {
+            self.index_wish(wish, enter);
+        }
+        // Its pods are part of it from now on, or no more.
+        let pods = self.index.owned.get(key).into_iter().flatten().cloned();
+        self.dirty.pods.extend(pods);
+        self.dirty.workloads.push(key.clone());
+    }
+
+    fn template(&mut self, template: &ResourceClaimTemplate, header: Header) -> Vec<Note> {
+        let key = self.scoped(&template.metadata.namespace, &template.metadata.name);
+        let names = &mut self.interned.names;
+        // The wish on the claims that it makes, else the one on the template itself.
+        let wish = match wish(&template.spec.metadata, names) {
+            Ok(none) if none.is_empty() => wish(&template.metadata, names),
+            own => own,
+        };
+        let notes = wish_notes(&wish);
+        let spec = self.specs.add(&template.spec.spec.devices, wish, &mut self.interned.names);
+        self.template_gone(&key);
+        self.specs.take(spec);
+        change(&mut self.index.spec_templates, spec, key.clone(), true);
+        self.objects.templates.insert(key, TemplateRecord { header, spec });
+        notes
+    }
+
+    fn template_gone(&mut self, key: &Scoped) {
+        if let Some(old) = self.objects.templates.remove(key) {
+            self.specs.give(old.spec);
+            change(&mut self.index.spec_templates, old.spec, key.clone(), false);
+        }
+        self.dirty.templates.push(key.clone());
+    }
+
+    fn claim(&mut self, claim: &ResourceClaim, header: Header) -> Vec<Note> {
+        let key = ClaimKey(self.scoped(&claim.metadata.namespace, &claim.metadata.name));
+        let wish = wish(&claim.metadata, &mut self.interned.names);
+        let notes = wish_notes(&wish);
+        let spec = self.specs.add(&claim.spec.devices, wish, &mut self.interned.names);
+        let pod_claim = claim.metadata.annotations.get(POD_CLAIM_ANNOTATION);
+        let record = ClaimRecord {
+            header,
+            spec,
+            held: claim.status.allocation.as_ref().map(|held| self.allocation(held)),
+            users: self.users(claim),
+            deleting: claim.metadata.deletion_timestamp.is_some(),
+            owner: self.claim_owner(&claim.metadata),
+            pod_claim: pod_claim.map(|name| self.interned.names.get(name)),
+        };
+        self.claim_gone(&key);
+        self.specs.take(spec);
+        self.index_claim(&key, &record, true);
+        self.objects.claims.insert(key, record);
+        notes
+    }
+
+    fn claim_gone(&mut self, key: &ClaimKey) {
+        if let Some(old) = self.objects.claims.remove(key) {
+            self.specs.give(old.spec);
+            self.index_claim(key, &old, false);
+        }
+    }
+
+    fn index_claim(&mut self, key: &ClaimKey, record: &ClaimRecord, enter: bool) {
+        change(&mut self.index.spec_claims, record.spec, key.clone(), enter);
+        self.index_held(key, record, enter);
+        if let (Some((pod, _)), Some(_)) = (&record.owner, &record.pod_claim) {
+            change(&mut self.index.made, pod.clone(), key.clone(), enter);
+            self.dirty.pods.push(pod.clone());
+        }
+        let users = self.index.claim.get(key).into_iter().flatten().cloned();
+        self.dirty.pods.extend(users);
+        self.dirty.claims.push(key.clone());
+    }
+
+    fn claim_owner(&mut self, meta: &ObjectMeta) -> Option<(PodKey, Uid)> {
+        let owner = meta.controller().filter(|owner| owner.kind == "Pod")?;
+        Some((PodKey(self.scoped(&meta.namespace, &owner.name)), Uid::new(&owner.uid)))
+    }
+
+    fn allocation(&mut self, held: &AllocationResult) -> Allocation {
+        let names = &mut self.interned.names;
+        let mut devices = Vec::with_capacity(held.devices.results.len());
+        for result in &held.devices.results {
+            let pool = PoolKey { driver: names.get(&result.driver), pool: names.get(&result.pool) };
+            devices.push(HeldDevice {
+                device: DeviceKey { pool, device: names.get(&result.device) },
+                admin: result.admin_access == Some(true),
+                share: result.share_id.is_some(),
+                consumed: result
+                    .consumed_capacity
+                    .iter()
+                    .map(|(name, amount)| (names.get(name), nanos(amount)))
+                    .collect(),
+            });
+        }
+        let nodes = held.node_selector.as_ref().map(|selector| rules::terms(selector, names));
+        Allocation { devices: devices.into(), nodes }
+    }
+
+    fn users(&mut self, claim: &ResourceClaim) -> Box<[User]> {
+        let mut users = Vec::with_capacity(claim.status.reserved_for.len());
+        for user in &claim.status.reserved_for {
+            users.push(if user.api_group.is_empty() && user.resource == "pods" {
+                User::Pod(PodKey(self.scoped(&claim.metadata.namespace, &user.name)))
+            } else {
+                let text = format!("{}/{}", user.resource, user.name);
+                User::Other(Name::new(&text))
+            });
+        }
+        users.into()
+    }
+
+    fn device_class(&mut self, class: &DeviceClass, header: Header) -> Vec<Note> {
+        let name = self.interned.names.get(&class.metadata.name);
+        let mut notes = Vec::new();
+        for (i, selector) in class.spec.selectors.iter().enumerate() {
+            let Some(cel) = &selector.cel else { continue };
+            let id = self.selectors.intern(&cel.expression, &mut self.interned.names);
+            if let Some(error) = self.selectors.error(id) {
+                notes.push((
+                    Severity::Error,
+                    format!("spec.selectors[{i}].cel.expression"),
+                    format!("The selector does not compile: {error}"),
+                ));
+            }
+        }
+        if let Some(resource) = &class.spec.extended_resource_name
+            && self.compat.is_on(Gate::DRAExtendedResource)
+        {
+            notes.push((
+                Severity::Warning,
+                "spec.extendedResourceName".to_owned(),
+                format!(
+                    "The class serves the extended resource {resource}. For pods that ask for it \
+                     by that name Phalanx counts what nodes have allocatable, and does not \
+                     allocate devices yet."
+                ),
+            ));
+        }
+        self.specs.class_changed(&name);
+        self.mark_served(class);
+        let class = Class { header, object: Arc::new(class.clone()) };
+        if let Some(old) = self.objects.classes.insert(name, class) {
+            self.mark_served(&old.object);
+        }
+        notes
+    }
+
+    fn taint_rule(&mut self, rule: &DeviceTaintRule, header: Header) -> Vec<Note> {
+        let gate = match self.compat.version() {
+            crate::compat::Version::V1_34 => Gate::DRADeviceTaints,
+            crate::compat::Version::V1_35
+            | crate::compat::Version::V1_36
+            | crate::compat::Version::V1_37 => Gate::DRADeviceTaintRules,
+        };
+        let on = self.compat.is_on(gate) && self.compat.is_on(Gate::DRADeviceTaints);
+        let names = &mut self.interned.names;
+        let selector = rule.spec.device_selector.as_ref();
+        let mut part = |of: Option<&String>| of.map(|text| names.get(text));
+        let record = TaintRuleRecord {
+            header,
+            selects: on && selector.is_some(),
+            driver: part(selector.and_then(|s| s.driver.as_ref())),
+            pool: part(selector.and_then(|s| s.pool.as_ref())),
+            device: part(selector.and_then(|s| s.device.as_ref())),
+            taint: device_taint(&rule.spec.taint, names),
+        };
+        let name = names.get(&rule.metadata.name);
+        self.taint_rule_changed(&record);
+        if let Some(old) = self.objects.taint_rules.insert(name, record) {
+            self.taint_rule_changed(&old);
+        }
+        if on {
+            return Vec::new();
+        }
+        let message = format!(
+            "The rule has no effect: the feature gate {} is off in Kubernetes {}.",
+            gate.as_str(),
+            self.compat.version()
+        );
+        vec![(Severity::Warning, "spec".to_owned(), message)]
+    }
+
+    fn taint_rule_changed(&mut self, rule: &TaintRuleRecord) {
+        let touched = self.objects.pools.keys().filter(|pool| rule.may_touch(pool));
+        self.dirty.pools.extend(touched.cloned());
+    }
+
+    fn slice(&mut self, slice: &ResourceSlice, source: Source) -> Vec<Note> {
+        let name = self.interned.names.get(&slice.metadata.name);
+        let mut reader = Reader {
+            names: &mut self.interned.names,
+            attributes: &mut self.interned.attributes,
+            kinds: &mut self.interned.kinds,
+            compat: &self.compat,
+            notes: Vec::new(),
+        };
+        let record = Arc::new(reader.slice(slice, source));
+        let notes = std::mem::take(&mut reader.notes);
+        self.slice_gone(&name);
+        self.index_slice(&record, true);
+        let pool = self.objects.pools.entry(record.pool.clone()).or_default();
+        pool.slices.insert(name.clone(), Arc::clone(&record));
+        self.objects.slices.insert(name, record);
+        notes
+    }
+
+    fn slice_gone(&mut self, name: &str) {
+        let Some(old) = self.objects.slices.remove(name) else { return };
+        self.index_slice(&old, false);
+        if let Some(pool) = self.objects.pools.get_mut(&old.pool) {
+            pool.slices.remove(name);
+        }
+    }
+
+    fn index_slice(&mut self, slice: &SliceRecord, enter: bool) {
+        self.dirty.pools.push(slice.pool.clone());
+        self.mark_links(&slice.pool);
+        let Reach::Node(node) = &slice.reach else { return };
+        let pools = self.index.node_pools.entry(node.clone()).or_default();
+        let count = pools.entry(slice.pool.clone()).or_default();
+        *count = if enter { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            pools.remove(&slice.pool);
+        }
+        if pools.is_empty() {
+            self.index.node_pools.remove(node);
+        }
+        if self.index.topologies.contains_key(node) {
+            self.dirty.links.push(node.clone());
+        }
+    }
+
+    /// Marks the links of the nodes whose topology names the pool.
+    fn mark_links(&mut self, pool: &PoolKey) {
+        let nodes = self.index.pool_topologies.get(pool).into_iter().flatten().cloned();
+        self.dirty.links.extend(nodes);
+    }
+
+    fn topology(&mut self, topology: &NodeTopology, source: Source) -> Vec<Note> {
+        let name = self.interned.names.get(&topology.metadata.name);
+        let mut notes = Vec::new();
+        let record = links::read(topology, source, &mut self.interned.names, &mut notes);
+        self.topology_gone(&name);
+        self.index_topology(&name, &record, true);
+        self.objects.topologies.insert(name, Arc::new(record));
+        notes
+    }
+
+    fn topology_gone(&mut self, name: &str) {
+        if let Some(old) = self.objects.topologies.remove(name) {
+            let name = self.interned.names.get(name);
+            self.index_topology(&name, &old, false);
+        }
+    }
+
+    fn index_topology(&mut self, name: &Name, record: &TopologyRecord, enter: bool) {
+        change(&mut self.index.topologies, record.node.clone(), name.clone(), enter);
+        for pool in named_pools(record) {
+            change(&mut self.index.pool_topologies, pool, record.node.clone(), enter);
+        }
+        self.dirty.links.push(record.node.clone());
+    }
+
+    /// What is kept of the object's metadata, if it is there.
+    pub(super) fn header(&self, reference: &ObjectRef) -> Option<&Header> {
+        let name = reference.name.as_str();
+        let scoped = || Scoped {
+            namespace: Name::new(&reference.namespace),
+            name: Name::new(&reference.name),
+        };
+        let group = |kind: &str| phalanx_engine::GroupKey { object: scoped(), kind: kind.into() };
+        let objects = &self.objects;
+        match reference.kind {
+            Kind::Node => objects.nodes.get(name).map(|r| &r.header),
+            Kind::Pod => objects.pods.get(&PodKey(scoped())).map(|r| &r.header),
+            Kind::Namespace => objects.namespaces.get(name),
+            Kind::PriorityClass => objects.priorities.get(name).map(|r| &r.header),
+            Kind::ResourceSlice => objects.slices.get(name).map(|r| &r.header),
+            Kind::ResourceClaim => objects.claims.get(&ClaimKey(scoped())).map(|r| &r.header),
+            Kind::ResourceClaimTemplate => objects.templates.get(&scoped()).map(|r| &r.header),
+            Kind::DeviceClass => objects.classes.get(name).map(|r| &r.header),
+            Kind::DeviceTaintRule => objects.taint_rules.get(name).map(|r| &r.header),
+            Kind::Job => objects.workloads.get(&group("job")).map(|r| &r.header),
+            Kind::Deployment => objects.workloads.get(&group("deployment")).map(|r| &r.header),
+            Kind::NodeTopology => objects.topologies.get(name).map(|r| &r.header),
+        }
+    }
+}
+
+/// The pools that a topology names outright: its links are lowered again when they change, for
+/// they need not be published under the node's name.
+pub(super) fn named_pools(record: &TopologyRecord) -> Vec<PoolKey> {
+    let mut pools = Vec::new();
+    for hint in &record.hints {
+        if let Some(driver) = &hint.driver {
+            let pool = hint.pool.clone().unwrap_or_else(|| record.node.0.clone());
+            pools.push(PoolKey { driver: driver.clone(), pool });
+        }
+    }
+    pools.sort();
+    pools.dedup();
+    pools
+}
+
+/// Adds to one of the sets of an index, or takes out of it.
+pub(super) fn change<K: Ord, V: Ord>(
+    index: &mut std::collections::BTreeMap<K, std::collections::BTreeSet<V>>,
+    key: K,
+    value: V,
+    enter: bool,
+) {
+    if enter {
+        index.entry(key).or_default().insert(value);
+    } else if let Some(set) = index.get_mut(&key) {
+        set.remove(&value);
+        if set.is_empty() {
+            index.remove(&key);
+        }
+    }
+}
+
+fn wish_notes(wish: &Wish) -> Vec<Note> {
+    match wish {
+        Ok(_) => Vec::new(),
+        Err(message) => vec![(
+            Severity::Error,
+            format!("metadata.annotations[{ALIGN_ANNOTATION}]"),
+            format!("{message} No pod that needs it is placed, for the wish might be required."),
+        )],
+    }
+}
+
+/// Notes as findings on their object.
+pub(super) fn findings(object: &ObjectRef, source: &Source, notes: Vec<Note>) -> Vec<Finding> {
+    let finding = |(severity, path, message): Note| Finding {
+        severity,
+        object: Some(object.clone()),
+        file: Arc::clone(&source.file),
+        line: source.line,
+        path,
+        message,
+    };
+    notes.into_iter().map(finding).collect()
+}

@@ -1,0 +1,320 @@
+//! The ledger's arithmetic: what a pod requests, what a node has.
+//!
+//! Quantities are added exactly and rounded up once, after the sum, as `resourcehelper.PodRequests`
+//! and `framework.Resource` of kube-scheduler do. What the API server would have defaulted at
+//! creation is defaulted here, so that a manifest and the pod made of it ask the same.
+
+use std::collections::BTreeMap;
+
+use phalanx_engine::Resources;
+use phalanx_objects::Quantity;
+use phalanx_objects::core::{
+    Container, ContainerStatus, PodSpec, PodStatus, ResourceList, RestartPolicy,
+};
+
+use super::intern::Names;
+use crate::compat::Version;
+
+/// Amounts by resource name, in exact quantities.
+type Amounts<'a> = BTreeMap<&'a str, Quantity>;
+
+/// What a pod that waits asks for: its spec alone.
+pub(crate) fn asked(spec: &PodSpec, names: &mut Names) -> Resources {
+    let sum = walk(spec, |container| defaulted(container));
+    finish(spec, sum, None, names)
+}
+
+/// What a pod on a node holds: the greatest of what its spec asks, what the node has granted and
+/// what is in force (in-place resize, KEP-1287).
+pub(crate) fn held(
+    spec: &PodSpec,
+    status: &PodStatus,
+    version: Version,
+    names: &mut Names,
+) -> Resources {
+    if !resizes(status) {
+        return asked(spec, names);
+    }
+    let infeasible = infeasible(status);
+    let mut sum = if version == Version::V1_34 {
+        // 1.34 compares container by container.
+        walk(spec, |container| {
+            let mut most = granted(container, status, infeasible);
+            raise(&mut most, &in_force(container, status, infeasible));
+            if !infeasible {
+                raise(&mut most, &defaulted(container));
+            }
+            most
+        })
+    } else {
+        let (allocated, actual) = totals_of_status(spec, status, infeasible);
+        let mut most = allocated;
+        raise(&mut most, &actual);
+        most
+    };
+    if !infeasible && version != Version::V1_34 {
+        raise(&mut sum, &walk(spec, |container| defaulted(container)));
+    }
+    let in_force = status.resources.as_ref().map(|resources| InForce {
+        lists: [&resources.requests, &status.allocated_resources],
+        infeasible,
+    });
+    finish(spec, sum, in_force.as_ref(), names)
+}
+
+/// Whether anything in the status could differ from the spec.
+fn resizes(status: &PodStatus) -> bool {
+    let moved = |s: &ContainerStatus| s.allocated_resources.is_some() || s.resources.is_some();
+    status.container_statuses.iter().any(moved)
+        || status.init_container_statuses.iter().any(moved)
+        || status.resources.is_some()
+        || !status.allocated_resources.is_empty()
+        || infeasible(status)
+}
+
+/// Whether the node has said that it can't grant the resize: the first such condition counts.
+fn infeasible(status: &PodStatus) -> bool {
+    status
+        .conditions
+        .iter()
+        .find(|condition| condition.kind == "PodResizePending")
+        .is_some_and(|condition| condition.reason == "Infeasible")
+}
+
+/// What the node has granted and what is in force, as totals of the pod.
+fn totals_of_status<'a>(
+    spec: &'a PodSpec,
+    status: &'a PodStatus,
+    infeasible: bool,
+) -> (Amounts<'a>, Amounts<'a>) {
+    if let Some(resources) = &status.resources
+        && !status.allocated_resources.is_empty()
+        && !resources.requests.is_empty()
+    {
+        return (borrowed(&status.allocated_resources), borrowed(&resources.requests));
+    }
+    (
+        walk(spec, |container| granted(container, status, infeasible)),
+        walk(spec, |container| in_force(container, status, infeasible)),
+    )
+}
+
+fn status_of<'a>(container: &Container, status: &'a PodStatus) -> Option<&'a ContainerStatus> {
+    let mut all = status.container_statuses.iter().chain(&status.init_container_statuses);
+    all.find(|s| s.name == container.name)
+}
+
+fn granted<'a>(c: &'a Container, status: &'a PodStatus, infeasible: bool) -> Amounts<'a> {
+    match status_of(c, status).and_then(|s| s.allocated_resources.as_ref()) {
+        Some(list) => borrowed(list),
+        None if infeasible => Amounts::new(),
+        None => defaulted(c),
+    }
+}
+
+fn in_force<'a>(c: &'a Container, status: &'a PodStatus, infeasible: bool) -> Amounts<'a> {
+    match status_of(c, status).and_then(|s| s.resources.as_ref()) {
+        Some(resources) => borrowed(&resources.requests),
+        None => granted(c, status, infeasible),
+    }
+}
+
+fn borrowed(list: &ResourceList) -> Amounts<'_> {
+    list.iter().map(|(name, quantity)| (name.as_str(), *quantity)).collect()
+}
+
+/// A container's requests, with limits where a request is missing (API server's defaulting).
+fn defaulted(container: &Container) -> Amounts<'_> {
+    let mut amounts = borrowed(&container.resources.limits);
+    amounts.extend(borrowed(&container.resources.requests));
+    amounts
+}
+
+/// Adds up containers and raises the sum to what the init containers need at their time.
+fn walk<'a>(spec: &'a PodSpec, of: impl Fn(&'a Container) -> Amounts<'a>) -> Amounts<'a> {
+    let mut regular = Amounts::new();
+    for container in &spec.containers {
+        add(&mut regular, &of(container));
+    }
+    let mut sidecars = Amounts::new();
+    let mut init = Amounts::new();
+    for container in &spec.init_containers {
+        let own = of(container);
+        if container.restart_policy == Some(RestartPolicy::Always) {
+            add(&mut regular, &own);
+            add(&mut sidecars, &own);
+            raise(&mut init, &sidecars);
+        } else {
+            let mut together = own;
+            add(&mut together, &sidecars);
+            raise(&mut init, &together);
+        }
+    }
+    raise(&mut regular, &init);
+    regular
+}
+
+fn add<'a>(sum: &mut Amounts<'a>, more: &Amounts<'a>) {
+    for (name, quantity) in more {
+        let slot = sum.entry(name).or_default();
+        // Beyond 127 bits nothing fits anywhere, whichever of the two is kept.
+        *slot = slot.checked_add(quantity).unwrap_or((*slot).max(*quantity));
+    }
+}
+
+fn raise<'a>(most: &mut Amounts<'a>, other: &Amounts<'a>) {
+    for (name, quantity) in other {
+        let slot = most.entry(name).or_insert(*quantity);
+        *slot = (*slot).max(*quantity);
+    }
+}
+
+/// Whether requests of the pod as a whole may name the resource.
+fn pod_level(name: &str) -> bool {
+    name == "cpu" || name == "memory" || name.starts_with("hugepages-")
+}
+
+/// The requests of the pod as a whole, with the API server's defaults.
+fn pod_requests<'a>(spec: &'a PodSpec, sum: &Amounts<'a>) -> Amounts<'a> {
+    let Some(own) = &spec.resources else { return Amounts::new() };
+    if own.requests.is_empty() && own.limits.is_empty() {
+        return Amounts::new();
+    }
+    let mut requests = borrowed(&own.requests);
+    for name in ["cpu", "memory"] {
+        if let Some(quantity) = sum.get(name) {
+            requests.entry(name).or_insert(*quantity);
+        }
+    }
+    for (name, quantity) in &own.limits {
+        requests.entry(name).or_insert(*quantity);
+    }
+    requests.retain(|name, _| pod_level(name));
+    requests
+}
+
+/// What a pod's status says of the pod as a whole.
+struct InForce<'a> {
+    /// What is in force, and what the node has granted.
+    lists: [&'a ResourceList; 2],
+    /// The node can't grant the resize: what the spec asks counts for nothing.
+    infeasible: bool,
+}
+
+/// Puts the pod's own requests in place of the sum and the overhead on top, and rounds. Where the
+/// status says nothing of the pod as a whole the spec alone counts, infeasible or not.
+fn finish<'a>(
+    spec: &'a PodSpec,
+    mut sum: Amounts<'a>,
+    in_force: Option<&InForce<'a>>,
+    names: &mut Names,
+) -> Resources {
+    let own = pod_requests(spec, &sum);
+    if !own.is_empty() {
+        let mut effective = own;
+        if let Some(InForce { lists, infeasible }) = in_force {
+            if *infeasible {
+                effective.clear();
+            }
+            for list in lists {
+                raise(&mut effective, &borrowed(list));
+            }
+        }
+        sum.extend(effective.into_iter().filter(|(name, _)| pod_level(name)));
+    }
+    add(&mut sum, &borrowed(&spec.overhead));
+    let mut resources = rounded(&sum, names);
+    resources.pods = 1;
+    resources.scalars = resources.scalars.into_iter().filter(|(_, amount)| *amount != 0).collect();
+    resources
+}
+
+/// What is allocatable on a node. The API server copies the capacity where `allocatable` is
+/// missing.
+pub(crate) fn allocatable(
+    allocatable: &ResourceList,
+    capacity: &ResourceList,
+    names: &mut Names,
+) -> Resources {
+    let list = if allocatable.is_empty() { capacity } else { allocatable };
+    rounded(&borrowed(list), names)
+}
+
+fn rounded(amounts: &Amounts<'_>, names: &mut Names) -> Resources {
+    let mut resources = Resources::default();
+    let mut scalars = Vec::new();
+    for (name, quantity) in amounts {
+        match *name {
+            "cpu" => resources.cpu_milli = quantity.milli_ceil(),
+            "memory" => resources.memory_bytes = quantity.value_ceil(),
+            "ephemeral-storage" => resources.ephemeral_bytes = quantity.value_ceil(),
+            "pods" => resources.pods = quantity.value_ceil(),
+            name if is_scalar(name) => scalars.push((names.get(name), quantity.value_ceil())),
+            // Kubernetes does not track such a name either.
+            _ => {}
+        }
+    }
+    resources.scalars = scalars.into();
+    resources
+}
+
+/// Whether kube-scheduler tracks the name beside cpu, memory, ephemeral-storage and pods
+/// (`schedutil.IsScalarResourceName`).
+pub(crate) fn is_scalar(name: &str) -> bool {
+    is_extended(name)
+        || name.starts_with("hugepages-")
+        || name.contains("kubernetes.io/")
+        || name.starts_with("attachable-volumes-")
+}
+
+/// Whether the name is an extended resource (`v1helper.IsExtendedResourceName`).
+pub(crate) fn is_extended(name: &str) -> bool {
+    name.contains('/')
+        && !name.contains("kubernetes.io/")
+        && !name.starts_with("requests.")
+        && super::rules::is_qualified_name(&format!("requests.{name}"))
+}
+
+/// Words of a resource's name that say that it counts devices.
+const DEVICES: [&str; 20] = [
+    "gpu",
+    "vgpu",
+    "mig",
+    "tpu",
+    "npu",
+    "xpu",
+    "dcu",
+    "mlu",
+    "i915",
+    "neuron",
+    "gaudi",
+    "ascend",
+    "rdma",
+    "hca",
+    "roce",
+    "infiniband",
+    "sriov",
+    "nic",
+    "fpga",
+    "qat",
+];
+
+/// Whether an extended resource counts devices of a device plugin, which the kubelet chooses: one
+/// word of its name is the name of a kind of device, such as `gpu` in `nvidia.com/gpu` and `mig` in
+/// `nvidia.com/mig-1g.10gb`. A number or a plural may follow the word (`ascend910`, `gpus`). Other
+/// extended resources (licences, quotas) are counted on the node and nothing is chosen.
+pub(crate) fn is_device_counter(name: &str) -> bool {
+    let kind_of_device = |word: &str| {
+        DEVICES.iter().any(|kind| {
+            word.strip_prefix(kind).is_some_and(|rest| {
+                rest.is_empty() || ["s", "core", "device"].contains(&rest) || is_number(rest)
+            })
+        })
+    };
+    let name = name.to_ascii_lowercase();
+    is_extended(&name) && name.split(|c: char| !c.is_ascii_alphanumeric()).any(kind_of_device)
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().next().is_some_and(|first| first.is_ascii_digit())
+}

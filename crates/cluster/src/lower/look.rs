@@ -1,0 +1,547 @@
+//! Looking things up by name: what sentences, writes and the command's other questions need beside
+//! the decision.
+
+use std::sync::Arc;
+
+use phalanx_cel::{Device, DeviceError, Environment, Step};
+use phalanx_engine::{
+    ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, PoolKey, Reach, Scoped, SelectorId,
+    Taint, Timestamp,
+};
+use phalanx_objects::resource::{DeviceAttribute, DeviceClaim, DeviceClass};
+use phalanx_objects::{Kind, ObjectRef, Quantity};
+
+use super::Lowering;
+use super::links::{Published, bus_address};
+use super::record::{ClaimRecord, DeviceRecord, Header, PodClaimSource, PodShape, SliceRecord};
+use super::selector;
+use super::settle::workload_kind;
+use crate::finding::Source;
+
+/// A group: where it comes from, and its pods with their claims.
+#[derive(Clone, Debug)]
+pub struct GroupInfo {
+    /// Its key.
+    pub key: GroupKey,
+    /// Kind of the object that declares it.
+    pub kind: Kind,
+    /// Where that object was read.
+    pub source: Source,
+    /// Whether the API server has created that object.
+    pub created: bool,
+    /// The workload that owns a pod.
+    pub owner: Option<GroupKey>,
+    /// Its roles, as the engine numbers them.
+    pub roles: Vec<RoleInfo>,
+}
+
+/// A role of a group.
+#[derive(Clone, Debug)]
+pub struct RoleInfo {
+    /// Its pods, by index: those of a workload are planned, that of a pod is the pod itself.
+    pub pods: Vec<PodInfo>,
+}
+
+/// A pod of a role.
+#[derive(Clone, Debug)]
+pub struct PodInfo {
+    /// Its key. A planned pod's name is ours: the real one ends in five random letters.
+    pub key: PodKey,
+    /// Whether its name is ours: it does not exist yet and leaves its name to the API server, or
+    /// its workload does.
+    pub planned: bool,
+    /// UID; empty if there is none.
+    pub uid: String,
+    /// Its completion index or its place in the workload.
+    pub index: u32,
+    /// For each claim of the role's request, in its order.
+    pub claims: Vec<ClaimInfo>,
+}
+
+/// A claim of a pod's request.
+#[derive(Clone, Debug)]
+pub struct ClaimInfo {
+    /// Its name in the pod (`spec.resourceClaims[].name`).
+    pub pod_claim: Name,
+    /// The template that it is made from, if any.
+    pub template: Option<Name>,
+    /// The claim.
+    pub claim: ClaimName,
+    /// What it asks for, with class names, configuration and tolerations.
+    pub spec: Arc<DeviceClaim>,
+}
+
+/// The name of a claim that there is, or is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimName {
+    /// The claim exists.
+    Real(ClaimKey),
+    /// It does not exist yet: the name is ours, the real one ends in five random letters.
+    Planned(ClaimKey),
+}
+
+impl ClaimName {
+    /// The key, real or planned.
+    #[must_use]
+    pub fn key(&self) -> &ClaimKey {
+        match self {
+            Self::Real(key) | Self::Planned(key) => key,
+        }
+    }
+}
+
+/// Why a selector does not select a device: the part of the expression that decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// The part of the expression, as written.
+    pub part: String,
+    /// What it read of the device, and the values: `device.capacity["x"].memory` and `24Gi`; the
+    /// value is `absent` where the device has none.
+    pub values: Vec<(String, String)>,
+    /// The error in which it ended, if it did not simply say no.
+    pub error: Option<String>,
+}
+
+/// A device as published.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceInfo {
+    /// Its key.
+    pub key: DeviceKey,
+    /// The slice that publishes it.
+    pub slice: Name,
+    /// Who can use it.
+    pub reach: Reach,
+    /// Attributes by fully qualified name, sorted.
+    pub attributes: Vec<(Name, DeviceAttribute)>,
+    /// Capacities by name as the device spells it, sorted.
+    pub capacity: Vec<(Name, Quantity)>,
+    /// Taints that have an effect, those of DeviceTaintRules included.
+    pub taints: Vec<Taint>,
+    /// Whether several claims may share it.
+    pub shareable: bool,
+}
+
+impl Lowering {
+    /// The group with this key, where there is one: a pod, or a workload with pods to come.
+    #[must_use]
+    pub fn group(&self, key: &GroupKey) -> Option<GroupInfo> {
+        if key.kind.as_str() == "pod" {
+            return self.pod_info(key);
+        }
+        let record = self.objects.workloads.get(key)?;
+        let missing = self.missing(key, record);
+        let pod = |(index, name): (u32, Name)| {
+            let pod = PodKey(Scoped { namespace: key.object.namespace.clone(), name });
+            let claims = self.planned_claims(&pod, &record.shape);
+            PodInfo { key: pod, planned: true, uid: String::new(), index, claims }
+        };
+        let pods = self.planned(key, record, missing).into_iter().map(pod).collect();
+        Some(GroupInfo {
+            key: key.clone(),
+            kind: workload_kind(key),
+            source: record.header.source.clone(),
+            created: record.header.created.is_some(),
+            owner: None,
+            roles: vec![RoleInfo { pods }],
+        })
+    }
+
+    fn pod_info(&self, key: &GroupKey) -> Option<GroupInfo> {
+        let pod = PodKey(key.object.clone());
+        let record = self.objects.pods.get(&pod)?;
+        let mut claims = Vec::new();
+        for (claim, found) in record.shape.claims.iter().zip(self.claims_of(&pod, record)) {
+            use super::found::Found;
+            let (spec, name) = match found {
+                Found::Nothing | Found::Fault(_) => continue,
+                Found::Named(key) => (self.claim_spec(&key), ClaimName::Real(key)),
+                Found::Own(_, Some(key)) => (self.claim_spec(&key), ClaimName::Real(key)),
+                Found::Own(_, None) => {
+                    (self.template_spec(&pod, &claim.source), planned_claim(&pod, &claim.name))
+                }
+            };
+            claims.extend(info(&claim.name, &claim.source, name, spec));
+        }
+        let owner = record.owner.as_ref().map(|owner| owner.group.clone());
+        let info = PodInfo {
+            key: pod,
+            planned: record.header.named_here,
+            uid: record.header.uid.to_string(),
+            index: record.index.unwrap_or(0),
+            claims,
+        };
+        Some(GroupInfo {
+            key: key.clone(),
+            kind: Kind::Pod,
+            source: record.header.source.clone(),
+            created: record.header.created.is_some(),
+            owner: owner.filter(|owner| self.objects.workloads.contains_key(owner)),
+            roles: vec![RoleInfo { pods: vec![info] }],
+        })
+    }
+
+    fn planned_claims(&self, pod: &PodKey, shape: &PodShape) -> Vec<ClaimInfo> {
+        let mut claims = Vec::new();
+        for claim in &shape.claims {
+            let (spec, name) = match &claim.source {
+                PodClaimSource::Claim(name) => {
+                    let name = name.clone();
+                    let key = ClaimKey(Scoped { namespace: pod.0.namespace.clone(), name });
+                    (self.claim_spec(&key), ClaimName::Real(key))
+                }
+                PodClaimSource::Template(_) | PodClaimSource::Invalid => {
+                    (self.template_spec(pod, &claim.source), planned_claim(pod, &claim.name))
+                }
+            };
+            claims.extend(info(&claim.name, &claim.source, name, spec));
+        }
+        claims
+    }
+
+    /// What a claim asks for, as its object has it.
+    #[must_use]
+    pub fn claim_spec(&self, key: &ClaimKey) -> Option<Arc<DeviceClaim>> {
+        let record: &ClaimRecord = self.objects.claims.get(key)?;
+        Some(Arc::clone(&self.specs.get(record.spec)?.devices))
+    }
+
+    fn template_spec(&self, pod: &PodKey, source: &PodClaimSource) -> Option<Arc<DeviceClaim>> {
+        let PodClaimSource::Template(name) = source else { return None };
+        let key = Scoped { namespace: pod.0.namespace.clone(), name: name.clone() };
+        let record = self.objects.templates.get(&key)?;
+        Some(Arc::clone(&self.specs.get(record.spec)?.devices))
+    }
+
+    /// A DeviceClass.
+    #[must_use]
+    pub fn class(&self, name: &str) -> Option<&Arc<DeviceClass>> {
+        self.objects.classes.get(name).map(|class| &class.object)
+    }
+
+    /// The names of all DeviceClasses, sorted.
+    pub fn classes(&self) -> impl Iterator<Item = &Name> {
+        self.objects.classes.keys()
+    }
+
+    /// The expression of a selector.
+    #[must_use]
+    pub fn selector_text(&self, selector: SelectorId) -> Option<&str> {
+        self.selectors.text(selector)
+    }
+
+    /// The first part of a selector that makes it refuse a device, with the values that it reads.
+    /// None if the device is selected or not published.
+    #[must_use]
+    pub fn explain(&self, selector: SelectorId, device: &DeviceKey) -> Option<Failing> {
+        let explain = |seen: Result<Device<'_>, DeviceError>| match seen {
+            Ok(seen) => self.selectors.explain(selector, &seen).into_iter().next().map(failing),
+            Err(error) => self.selector_text(selector).map(|text| Failing {
+                part: text.to_owned(),
+                values: Vec::new(),
+                error: Some(error.to_string()),
+            }),
+        };
+        self.with_device(device, explain)?
+    }
+
+    /// Shows a published device to `ask` as expressions see it, or why none can. None if it is not
+    /// published.
+    pub fn with_device<T>(
+        &self,
+        key: &DeviceKey,
+        ask: impl FnOnce(Result<Device<'_>, DeviceError>) -> T,
+    ) -> Option<T> {
+        let (_, record) = self.device_record(key)?;
+        Some(ask(selector::device(&key.pool.driver, record, &self.interned.attributes)))
+    }
+
+    /// What an expression may use in this version of Kubernetes.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        self.selectors.environment()
+    }
+
+    /// The UID of a pod; none if it does not exist or has none.
+    #[must_use]
+    pub fn pod_uid(&self, pod: &PodKey) -> Option<String> {
+        let record = self.objects.pods.get(pod)?;
+        (!record.header.uid.is_none()).then(|| record.header.uid.to_string())
+    }
+
+    /// The newest time stamp read: creation of any object, or start of a pod.
+    #[must_use]
+    pub fn newest_time(&self) -> Option<Timestamp> {
+        let started = self.objects.pods.values().filter_map(|pod| pod.started);
+        self.headers().filter_map(|header| header.created).chain(started).max()
+    }
+
+    /// What is kept of every object's metadata.
+    fn headers(&self) -> impl Iterator<Item = &Header> {
+        let objects = &self.objects;
+        let nodes = objects.nodes.values().map(|record| &record.header);
+        let pods = objects.pods.values().map(|record| &record.header);
+        let workloads = objects.workloads.values().map(|record| &record.header);
+        let claims = objects.claims.values().map(|record| &record.header);
+        let templates = objects.templates.values().map(|record| &record.header);
+        let classes = objects.classes.values().map(|record| &record.header);
+        let priorities = objects.priorities.values().map(|record| &record.header);
+        let slices = objects.slices.values().map(|record| &record.header);
+        let rules = objects.taint_rules.values().map(|record| &record.header);
+        let topologies = objects.topologies.values().map(|record| &record.header);
+        let of_pods = nodes.chain(pods).chain(workloads).chain(objects.namespaces.values());
+        let of_claims = claims.chain(templates).chain(classes).chain(priorities);
+        of_pods.chain(of_claims).chain(slices).chain(rules).chain(topologies)
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.objects.nodes.len()
+    }
+
+    /// How many devices are published, each of a pool's highest generation.
+    #[must_use]
+    pub fn devices_published(&self) -> usize {
+        self.objects
+            .pools
+            .keys()
+            .map(|pool| self.current(pool).map(|s| s.devices.len()).sum::<usize>())
+            .sum()
+    }
+
+    /// Where an object was read, if it is there.
+    #[must_use]
+    pub fn source(&self, object: &ObjectRef) -> Option<&Source> {
+        self.header(object).map(|header| &header.source)
+    }
+
+    /// How many objects of each kind there are; kinds without one are left out.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<(Kind, usize)> {
+        let count = |kind: &Kind| (*kind, self.count(*kind));
+        Kind::ALL.iter().map(count).filter(|(_, count)| *count > 0).collect()
+    }
+
+    fn count(&self, kind: Kind) -> usize {
+        let objects = &self.objects;
+        match kind {
+            Kind::Node => objects.nodes.len(),
+            Kind::Pod => objects.pods.len(),
+            Kind::Namespace => objects.namespaces.len(),
+            Kind::PriorityClass => objects.priorities.len(),
+            Kind::ResourceSlice => objects.slices.len(),
+            Kind::ResourceClaim => objects.claims.len(),
+            Kind::ResourceClaimTemplate => objects.templates.len(),
+            Kind::DeviceClass => objects.classes.len(),
+            Kind::DeviceTaintRule => objects.taint_rules.len(),
+            Kind::Job | Kind::Deployment => {
+                objects.workloads.keys().filter(|key| workload_kind(key) == kind).count()
+            }
+            Kind::NodeTopology => objects.topologies.len(),
+        }
+    }
+
+    /// The objects of a kind with this name, in every namespace or in one, sorted.
+    #[must_use]
+    pub fn find(&self, kind: Kind, name: &str, namespace: Option<&str>) -> Vec<ObjectRef> {
+        let of = |namespace: &str| ObjectRef {
+            kind,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        if !kind.is_namespaced() {
+            return Some(of("")).filter(|found| self.header(found).is_some()).into_iter().collect();
+        }
+        if let Some(namespace) = namespace {
+            let found = Some(of(namespace));
+            return found.filter(|found| self.header(found).is_some()).into_iter().collect();
+        }
+        let here = |scoped: &&Scoped| scoped.name.as_str() == name;
+        let mut found: Vec<ObjectRef> =
+            self.scoped_of(kind).filter(here).map(|s| of(&s.namespace)).collect();
+        found.sort();
+        found
+    }
+
+    /// The names of all objects of a kind, sorted.
+    #[must_use]
+    pub fn all(&self, kind: Kind) -> Vec<ObjectRef> {
+        let objects = &self.objects;
+        let of = |name: &Name| ObjectRef { kind, namespace: String::new(), name: name.to_string() };
+        let mut all: Vec<ObjectRef> = match kind {
+            Kind::Node => objects.nodes.keys().map(of).collect(),
+            Kind::Namespace => objects.namespaces.keys().map(of).collect(),
+            Kind::PriorityClass => objects.priorities.keys().map(of).collect(),
+            Kind::ResourceSlice => objects.slices.keys().map(of).collect(),
+            Kind::DeviceClass => objects.classes.keys().map(of).collect(),
+            Kind::DeviceTaintRule => objects.taint_rules.keys().map(of).collect(),
+            Kind::NodeTopology => objects.topologies.keys().map(of).collect(),
+            Kind::Pod
+            | Kind::ResourceClaim
+            | Kind::ResourceClaimTemplate
+            | Kind::Job
+            | Kind::Deployment => self
+                .scoped_of(kind)
+                .map(|s| ObjectRef {
+                    kind,
+                    namespace: s.namespace.to_string(),
+                    name: s.name.to_string(),
+                })
+                .collect(),
+        };
+        all.sort();
+        all
+    }
+
+    fn scoped_of(&self, kind: Kind) -> Box<dyn Iterator<Item = &Scoped> + '_> {
+        let objects = &self.objects;
+        match kind {
+            Kind::Pod => Box::new(objects.pods.keys().map(|key| &key.0)),
+            Kind::ResourceClaim => Box::new(objects.claims.keys().map(|key| &key.0)),
+            Kind::ResourceClaimTemplate => Box::new(objects.templates.keys()),
+            Kind::Job | Kind::Deployment => Box::new(
+                objects
+                    .workloads
+                    .keys()
+                    .filter(move |k| workload_kind(k) == kind)
+                    .map(|k| &k.object),
+            ),
+            Kind::Node
+            | Kind::Namespace
+            | Kind::PriorityClass
+            | Kind::ResourceSlice
+            | Kind::DeviceClass
+            | Kind::DeviceTaintRule
+            | Kind::NodeTopology => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// The slices of a pool that count: those of the highest generation.
+    pub(super) fn current(&self, pool: &PoolKey) -> impl Iterator<Item = &Arc<SliceRecord>> {
+        let slices = self.objects.pools.get(pool).map(|record| &record.slices);
+        let newest = slices.and_then(|all| all.values().map(|slice| slice.generation).max());
+        let all = slices.into_iter().flat_map(|all| all.values());
+        all.filter(move |slice| Some(slice.generation) == newest)
+    }
+
+    /// The device with this key, if it is published.
+    #[must_use]
+    pub fn device(&self, key: &DeviceKey) -> Option<DeviceInfo> {
+        let (slice, device) = self.device_record(key)?;
+        Some(self.device_info(&key.pool, slice, device))
+    }
+
+    pub(super) fn device_record(&self, key: &DeviceKey) -> Option<(&SliceRecord, &DeviceRecord)> {
+        self.current(&key.pool).find_map(|slice| {
+            let device = slice.devices.iter().find(|device| device.name == key.device)?;
+            Some((&**slice, device))
+        })
+    }
+
+    /// All devices that are published, in order of pool, slice and place.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceInfo> + '_ {
+        let pools = self.objects.pools.keys();
+        pools.flat_map(move |pool| {
+            let slices = self.current(pool);
+            slices.flat_map(move |slice| {
+                slice.devices.iter().map(move |device| self.device_info(pool, slice, device))
+            })
+        })
+    }
+
+    fn device_info(&self, pool: &PoolKey, slice: &SliceRecord, d: &DeviceRecord) -> DeviceInfo {
+        let attributes = &self.interned.attributes;
+        let mut named: Vec<(Name, DeviceAttribute)> = d
+            .attributes
+            .iter()
+            .filter_map(|(name, value)| {
+                Some((attributes.name_of(*name)?.clone(), attributes.value_of(*value)?.clone()))
+            })
+            .collect();
+        named.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut taints = d.kind.taints.to_vec();
+        let rules = self.objects.taint_rules.values().filter(|rule| rule.may_touch(pool));
+        let touching = rules.filter(|rule| rule.device.as_ref().is_none_or(|n| *n == d.name));
+        taints.extend(touching.filter_map(|rule| rule.taint.clone()));
+        let capacity = d.kind.capacity.iter().zip(&d.kind.written);
+        DeviceInfo {
+            key: DeviceKey { pool: pool.clone(), device: d.name.clone() },
+            slice: slice.name.clone(),
+            reach: d.kind.reach.clone().unwrap_or_else(|| slice.reach.clone()),
+            attributes: named,
+            capacity: capacity.map(|(c, written)| (c.name.clone(), written.0)).collect(),
+            taints,
+            shareable: d.kind.shareable,
+        }
+    }
+
+    /// What a member of a topology is matched with.
+    pub(super) fn publish(&self, pool: &PoolKey, device: &DeviceRecord) -> Published {
+        let attributes = &self.interned.attributes;
+        let mut published = Published {
+            key: DeviceKey { pool: pool.clone(), device: device.name.clone() },
+            bus: None,
+            uuid: None,
+            numa: None,
+            root: None,
+        };
+        for (name, value) in &device.attributes {
+            let (Some(name), Some(value)) =
+                (attributes.name_of(*name), attributes.value_of(*value))
+            else {
+                continue;
+            };
+            let id = name.rsplit('/').next().unwrap_or_default();
+            match (id, value) {
+                ("pciBusID", DeviceAttribute::String(bus)) => {
+                    published.bus = Some(bus_address(bus))
+                }
+                ("uuid", DeviceAttribute::String(uuid)) => {
+                    published.uuid = Some(uuid.to_ascii_lowercase());
+                }
+                ("numaNode", DeviceAttribute::Int(node)) => published.numa = Some(*node),
+                ("pcieRoot", DeviceAttribute::String(root)) => {
+                    published.root = Some(Name::new(root));
+                }
+                _ => {}
+            }
+        }
+        published
+    }
+
+    /// The nodes of which a NodeTopology speaks.
+    pub fn nodes_with_links(&self) -> impl Iterator<Item = &NodeKey> {
+        self.index.topologies.keys()
+    }
+}
+
+fn failing(step: Step) -> Failing {
+    let value =
+        |read: phalanx_cel::Read| (read.path, read.value.unwrap_or_else(|| "absent".to_owned()));
+    Failing {
+        part: step.text,
+        values: step.reads.into_iter().map(value).collect(),
+        error: step.error.map(|error| error.to_string()),
+    }
+}
+
+fn info(
+    pod_claim: &Name,
+    source: &PodClaimSource,
+    claim: ClaimName,
+    spec: Option<Arc<DeviceClaim>>,
+) -> Option<ClaimInfo> {
+    let template = match source {
+        PodClaimSource::Template(name) => Some(name.clone()),
+        PodClaimSource::Claim(_) | PodClaimSource::Invalid => None,
+    };
+    Some(ClaimInfo { pod_claim: pod_claim.clone(), template, claim, spec: spec? })
+}
+
+/// The name of a claim to come: as the resourceclaim controller builds it, but for the end. Its
+/// five random letters never hold a vowel, so that this name can't be one of its.
+fn planned_claim(pod: &PodKey, pod_claim: &Name) -> ClaimName {
+    let base: String = format!("{}-{pod_claim}", pod.0.name).chars().take(57).collect();
+    let name = Name::new(&format!("{}-plan", base.trim_end_matches('-')));
+    ClaimName::Planned(ClaimKey(Scoped { namespace: pod.0.namespace.clone(), name }))
+}

@@ -1,0 +1,376 @@
+//! Lowering: Kubernetes objects become changes of the engine's state.
+//!
+//! `absorb` keeps of each object a compact contribution and marks what must be lowered again;
+//! `settle` lowers what is marked, each thing once, however many objects made it so. The result
+//! depends on which objects there are, and not on the order in which they came. Deciding is the
+//! engine's; sentences about decisions, edits and writes are the other modules' of this crate.
+
+mod absorb;
+mod amount;
+mod claim;
+mod erring;
+mod events;
+mod extended;
+mod found;
+mod intern;
+mod links;
+mod look;
+mod pod;
+mod pools;
+mod record;
+mod rules;
+mod running;
+mod selector;
+mod settle;
+mod slice;
+mod unchecked;
+mod workload;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use phalanx_engine::{
+    ClaimKey, DeviceKey, GroupKey, Match, Name, NodeKey, PodKey, PoolKey, ProfileId, Request,
+    Scoped, SelectorId, Shared, Traits,
+};
+use phalanx_objects::{Kind, Object, ObjectRef};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::compat::Compat;
+use crate::finding::{Finding, Severity, Source};
+use claim::{Class, SpecId, Specs};
+use events::Graves;
+use intern::{Attributes, Names};
+use record::{
+    ClaimRecord, DeviceKind, Header, NodeRecord, PodRecord, PodShape, PriorityRecord, SliceRecord,
+    TaintRuleRecord, TemplateRecord, TopologyRecord, WorkloadRecord,
+};
+use selector::{Live, Selectors};
+use slice::{Alike, Profiles};
+use unchecked::Unchecked;
+
+pub(crate) use amount::is_device_counter;
+pub(crate) use events::named;
+pub use look::{ClaimInfo, ClaimName, DeviceInfo, Failing, GroupInfo, PodInfo, RoleInfo};
+
+/// Something that happened to an object.
+#[derive(Clone, Debug)]
+pub enum ObjectEvent {
+    /// It exists now, in this state.
+    Applied(Box<Object>, Source),
+    /// It is gone.
+    Deleted(Gone),
+}
+
+/// An object that is gone. Made from a bare reference it is the object of that name, whichever it
+/// was; with a version or a UID it can be told from another of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// Which.
+    pub object: ObjectRef,
+    /// Its UID; empty where it is not known.
+    pub uid: String,
+    /// The `resourceVersion` of its deletion, else its last; empty where none is known.
+    pub resource_version: String,
+}
+
+impl From<ObjectRef> for Gone {
+    fn from(object: ObjectRef) -> Self {
+        Self { object, uid: String::new(), resource_version: String::new() }
+    }
+}
+
+/// The objects that there are, in compact form, and what must be lowered again. A clone is a fork
+/// for a question in a changed world.
+#[derive(Clone, Debug)]
+pub struct Lowering {
+    compat: Compat,
+    /// Only pods of this scheduler are placed; none is every scheduler's.
+    scheduler: Option<Box<str>>,
+    interned: Interned,
+    objects: Objects,
+    index: Index,
+    dirty: Dirty,
+    shown: Shown,
+    specs: Specs,
+    selectors: Selectors,
+    live: Live,
+    profiles: Profiles,
+    findings: Findings,
+    graves: Graves,
+    /// Objects that are there and could not be read.
+    unread: BTreeSet<ObjectRef>,
+}
+
+/// Values that many objects share.
+#[derive(Clone, Debug, Default)]
+struct Interned {
+    names: Names,
+    attributes: Attributes,
+    shapes: FxHashSet<Shared<PodShape>>,
+    kinds: FxHashSet<Shared<DeviceKind>>,
+    requests: FxHashSet<Shared<Request>>,
+    traits: FxHashSet<Shared<Traits>>,
+}
+
+/// The compact forms.
+#[derive(Clone, Debug, Default)]
+struct Objects {
+    nodes: FxHashMap<Name, NodeRecord>,
+    pods: FxHashMap<PodKey, PodRecord>,
+    workloads: BTreeMap<GroupKey, WorkloadRecord>,
+    claims: FxHashMap<ClaimKey, ClaimRecord>,
+    templates: BTreeMap<Scoped, TemplateRecord>,
+    classes: BTreeMap<Name, Class>,
+    priorities: BTreeMap<Name, PriorityRecord>,
+    slices: FxHashMap<Name, Arc<SliceRecord>>,
+    pools: BTreeMap<PoolKey, PoolRecord>,
+    taint_rules: BTreeMap<Name, TaintRuleRecord>,
+    topologies: BTreeMap<Name, Arc<TopologyRecord>>,
+    namespaces: BTreeMap<Name, Header>,
+}
+
+/// The slices of a pool, and what they were lowered to.
+#[derive(Clone, Debug, Default)]
+struct PoolRecord {
+    slices: BTreeMap<Name, Arc<SliceRecord>>,
+    profiles: BTreeMap<ProfileId, Alike>,
+}
+
+/// What depends on a thing that may change without it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Dependent {
+    Pod(PodKey),
+    Workload(GroupKey),
+}
+
+/// Who must be lowered again when something else changes.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// By template.
+    template: BTreeMap<Scoped, BTreeSet<Dependent>>,
+    /// By claim that a pod names or says was made for it.
+    claim: BTreeMap<ClaimKey, BTreeSet<PodKey>>,
+    /// By pod, the claims that were made for it.
+    made: BTreeMap<PodKey, BTreeSet<ClaimKey>>,
+    /// By priority class; the empty name is the global default.
+    priority: BTreeMap<Name, BTreeSet<Dependent>>,
+    /// By workload, the pods that name it as their owner.
+    owned: BTreeMap<GroupKey, BTreeSet<PodKey>>,
+    /// By spec, the claims and templates that have it.
+    spec_claims: BTreeMap<SpecId, BTreeSet<ClaimKey>>,
+    spec_templates: BTreeMap<SpecId, BTreeSet<Scoped>>,
+    /// By node, the pools that have a slice of it, and how many.
+    node_pools: BTreeMap<NodeKey, BTreeMap<PoolKey, u32>>,
+    /// By node, the NodeTopology objects about it.
+    topologies: BTreeMap<NodeKey, BTreeSet<Name>>,
+    /// By pool that a topology names outright, the nodes.
+    pool_topologies: BTreeMap<PoolKey, BTreeSet<NodeKey>>,
+    /// By extended resource, the pods and workloads that wait for it.
+    asks: BTreeMap<Name, BTreeSet<Dependent>>,
+    /// By extended resource, how many nodes have any.
+    offers: BTreeMap<Name, u32>,
+    /// By what is not checked, the pods and workloads that ask for it.
+    unchecked: BTreeMap<Unchecked, BTreeSet<Dependent>>,
+    /// By device, the claims that hold it, and whether as a share.
+    holders: BTreeMap<DeviceKey, BTreeSet<(ClaimKey, bool)>>,
+    /// How many pods and workloads wish for nearness by root or NUMA node.
+    wishes: u64,
+}
+
+/// What must be lowered again.
+#[derive(Clone, Debug, Default)]
+struct Dirty {
+    nodes: Vec<Name>,
+    pods: Vec<PodKey>,
+    workloads: Vec<GroupKey>,
+    claims: Vec<ClaimKey>,
+    templates: Vec<Scoped>,
+    pools: Vec<PoolKey>,
+    /// Pools of which claims hold other devices than before.
+    held: Vec<PoolKey>,
+    links: Vec<NodeKey>,
+    all_pools: bool,
+    /// Whether the set of live specs or wishes may have changed.
+    live: bool,
+}
+
+/// What the engine has been told of, where a later "gone" must be told too.
+#[derive(Clone, Debug, Default)]
+struct Shown {
+    pods: FxHashSet<PodKey>,
+    workloads: BTreeSet<GroupKey>,
+    links: BTreeSet<NodeKey>,
+    /// Verdicts that were given.
+    verdicts: FxHashMap<(SelectorId, ProfileId), Match>,
+    /// The profiles on which a selector ends in an error.
+    erring: BTreeMap<SelectorId, BTreeSet<ProfileId>>,
+}
+
+/// Findings by the object that they are about.
+#[derive(Clone, Debug, Default)]
+struct Findings {
+    /// Made while the object was read.
+    read: BTreeMap<ObjectRef, Vec<Finding>>,
+    /// Made while it was lowered among the others.
+    lowered: BTreeMap<ObjectRef, Vec<Finding>>,
+    /// Of selectors that end in an error on a device that is asked for.
+    erring: Vec<Finding>,
+    /// About pools as wholes and what claims hold of them.
+    pools: BTreeMap<PoolKey, Vec<Finding>>,
+    /// Objects that stand in the input twice and differ.
+    repeated: BTreeMap<ObjectRef, Finding>,
+    /// Kinds that are not read, with where the first was seen.
+    unknown: BTreeMap<(String, String), Source>,
+}
+
+impl Findings {
+    fn set(of: &mut BTreeMap<ObjectRef, Vec<Finding>>, object: ObjectRef, found: Vec<Finding>) {
+        if found.is_empty() {
+            if !of.is_empty() {
+                of.remove(&object);
+            }
+        } else {
+            of.insert(object, found);
+        }
+    }
+
+    /// All of them and what is not checked, in order of severity, object and place, each once.
+    fn all(&self, unchecked: Vec<Finding>) -> Vec<Finding> {
+        let of_objects = self.read.values().chain(self.lowered.values()).flatten();
+        let others = self.pools.values().flatten().chain(self.repeated.values());
+        let kept = of_objects.chain(others).chain(&self.erring).cloned();
+        let mut all: Vec<Finding> = kept.chain(self.of_unknown()).chain(unchecked).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    fn of_unknown(&self) -> impl Iterator<Item = Finding> {
+        self.unknown.iter().map(|((api_version, kind), source)| Finding {
+            severity: Severity::Info,
+            object: None,
+            file: Arc::clone(&source.file),
+            line: source.line,
+            path: String::new(),
+            message: format!(
+                "Objects of kind {kind} ({api_version}) are not read: they take no part in the \
+                 answer."
+            ),
+        })
+    }
+}
+
+impl Lowering {
+    /// A lowering that has seen nothing, for this version of Kubernetes.
+    #[must_use]
+    pub fn new(compat: Compat) -> Self {
+        Self {
+            scheduler: None,
+            interned: Interned::default(),
+            objects: Objects::default(),
+            index: Index::default(),
+            dirty: Dirty::default(),
+            shown: Shown::default(),
+            specs: Specs::default(),
+            selectors: Selectors::new(compat.version()),
+            live: Live::default(),
+            profiles: Profiles::default(),
+            findings: Findings::default(),
+            graves: Graves::default(),
+            unread: BTreeSet::new(),
+            compat,
+        }
+    }
+
+    /// Narrows what is placed to the pods of one scheduler (`spec.schedulerName`, where an empty
+    /// one is `default-scheduler`). Others' pending pods are neither decided nor counted. To be
+    /// said before the first object.
+    #[must_use]
+    pub fn for_scheduler(mut self, name: &str) -> Self {
+        self.scheduler = Some(name.into());
+        self
+    }
+
+    /// The scheduler whose pods are placed; none is every scheduler's.
+    #[must_use]
+    pub fn scheduler_name(&self) -> Option<&str> {
+        self.scheduler.as_deref()
+    }
+
+    /// The version and gates that it lowers for.
+    #[must_use]
+    pub fn compat(&self) -> &Compat {
+        &self.compat
+    }
+
+    /// Takes note of an object of a kind that is not read. Each kind is named once.
+    pub fn skip(&mut self, api_version: &str, kind: &str, source: Source) {
+        let key = (api_version.to_owned(), kind.to_owned());
+        let first = self.findings.unknown.entry(key).or_insert_with(|| source.clone());
+        if source.ordinal < first.ordinal {
+            *first = source;
+        }
+    }
+
+    /// Takes note that an object is in the input and could not be read: who names it is told so, and
+    /// not that it does not exist.
+    pub fn unread(&mut self, mut reference: ObjectRef) {
+        if reference.kind.is_namespaced() && reference.namespace.is_empty() {
+            "default".clone_into(&mut reference.namespace);
+        }
+        self.mark_namers(&reference);
+        self.unread.insert(reference);
+    }
+
+    /// Takes note that an object stands in the input twice with different content, and that no
+    /// `resourceVersion` says which is the newer state. The later one counts.
+    pub fn repeated(&mut self, object: ObjectRef, earlier: &Source, later: &Source) {
+        let message = format!(
+            "The object is in the input twice with different content: at {}:{} and here. No \
+             resourceVersion says which is newer; this one, the later, is used.",
+            earlier.file, earlier.line
+        );
+        let finding = Finding {
+            severity: Severity::Warning,
+            object: Some(object.clone()),
+            file: Arc::clone(&later.file),
+            line: later.line,
+            path: String::new(),
+            message,
+        };
+        self.findings.repeated.insert(object, finding);
+    }
+
+    /// Takes in one event: a compact form is kept, and what depends on the object is marked. Of
+    /// two states of an object the one with the higher `resourceVersion` counts where both have
+    /// one, else the one that stands later in the input. Being gone is such a state.
+    pub fn absorb(&mut self, event: ObjectEvent) {
+        let event = events::named(event);
+        if self.takes(&event) {
+            self.take(event);
+        }
+    }
+
+    /// Takes in an event that is named in full and says something new.
+    pub(crate) fn take(&mut self, event: ObjectEvent) {
+        match event {
+            ObjectEvent::Applied(object, source) => self.applied(&object, source),
+            ObjectEvent::Deleted(gone) => self.deleted(&gone.object),
+        }
+    }
+
+    fn group_key(&mut self, kind: Kind, namespace: &str, name: &str) -> GroupKey {
+        let kind = if kind == Kind::Job { "job" } else { "deployment" };
+        GroupKey { object: self.scoped(namespace, name), kind: self.interned.names.get(kind) }
+    }
+
+    /// The namespace of an object that names none is `default`, as kubectl has it.
+    fn scoped(&mut self, namespace: &str, name: &str) -> Scoped {
+        let namespace = if namespace.is_empty() { "default" } else { namespace };
+        Scoped { namespace: self.interned.names.get(namespace), name: Name::new(name) }
+    }
+}

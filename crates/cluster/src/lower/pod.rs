@@ -1,0 +1,293 @@
+//! Pods: from the object to its compact form, and from that to the engine's request.
+//!
+//! A pod that waits is asked for by its spec; one on a node stands in the ledger by what it holds,
+//! and its rules about nodes have done their work. Which claims it has been given is looked up in
+//! the claims that are there, as the resourceclaim controller would have made them.
+
+use phalanx_engine::{
+    Align, Fault, GroupKey, Level, Name, NodeKey, NodeRules, PodKey, Reason, Scoped, Shared,
+    Timestamp,
+};
+use phalanx_objects::core::{Pod, PodSpec};
+use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignLevel, AlignRule, Strength};
+use rustc_hash::FxHashSet;
+
+use super::amount;
+use super::claim::Wish;
+use super::found::counter_of;
+use super::intern::Names;
+use super::record::{
+    Header, Life, Owner, PodClaim, PodClaimSource, PodRecord, PodShape, PriorityFrom, Uid,
+    timestamp,
+};
+use super::rules;
+use super::unchecked::UncheckedSet;
+use crate::compat::Compat;
+use crate::finding::{Severity, Source};
+use crate::lower::slice::Note;
+
+/// The annotation, and label, in which a Job's pod has its index.
+const INDEX_KEY: &str = "batch.kubernetes.io/job-completion-index";
+
+/// What reading a pod or a pod template needs and fills.
+pub(crate) struct PodReader<'a> {
+    pub(crate) names: &'a mut Names,
+    pub(crate) shapes: &'a mut FxHashSet<Shared<PodShape>>,
+    pub(crate) compat: &'a Compat,
+    /// Only pods of this scheduler are ours; none is every scheduler.
+    pub(crate) scheduler: Option<&'a str>,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Reads the wish of an annotation.
+pub(crate) fn wish(meta: &ObjectMeta, names: &mut Names) -> Wish {
+    let Some(text) = meta.annotations.get(ALIGN_ANNOTATION) else { return Ok(Box::default()) };
+    match AlignRule::parse(text) {
+        Ok(rules) => Ok(rules.iter().map(align).collect()),
+        Err(error) => Err(names.get(&error.to_string())),
+    }
+}
+
+fn align(rule: &AlignRule) -> Align {
+    let level = match rule.level {
+        AlignLevel::Island => Level::Island,
+        AlignLevel::Switch => Level::Switch,
+        AlignLevel::Root => Level::Root,
+        AlignLevel::Numa => Level::Numa,
+        AlignLevel::Rail => Level::Rail,
+    };
+    Align { level, required: rule.strength == Strength::Required }
+}
+
+impl PodReader<'_> {
+    /// The compact form of a pod.
+    pub(crate) fn pod(&mut self, pod: &Pod, source: Source) -> PodRecord {
+        let life = self.life(pod);
+        let on_node = matches!(life, Life::Bound(_) | Life::Terminating(..));
+        let unchecked = match life {
+            Life::Pending => {
+                let created = pod.metadata.creation_timestamp.is_some();
+                UncheckedSet::of_waiting(&pod.spec, created)
+                    .nominated(&pod.status.nominated_node_name)
+            }
+            Life::Bound(_) | Life::Terminating(..) => UncheckedSet::of_held(&pod.spec),
+            Life::Foreign | Life::Leaving | Life::Ended => UncheckedSet::default(),
+        };
+        let shape = if on_node {
+            self.held(pod, unchecked)
+        } else {
+            self.asked(&pod.metadata, &pod.spec, unchecked)
+        };
+        let deadline = pod.spec.active_deadline_seconds.map(|s| s.saturating_mul(1000));
+        let start = pod.status.start_time.map(timestamp);
+        PodRecord {
+            header: Header::new(&pod.metadata, source),
+            life,
+            shape,
+            priority: self.priority(&pod.spec, pod.metadata.creation_timestamp.is_some()),
+            owner: self.owner(&pod.metadata),
+            index: pod
+                .metadata
+                .annotations
+                .get(INDEX_KEY)
+                .or_else(|| pod.metadata.labels.get(INDEX_KEY))
+                .and_then(|index| index.parse().ok()),
+            run_max_millis: deadline,
+            started: start,
+            expected_end: start
+                .zip(deadline)
+                .map(|(start, millis)| Timestamp(start.0.saturating_add(millis))),
+            claims_made: pod
+                .status
+                .resource_claim_statuses
+                .iter()
+                .map(|made| {
+                    let claim = made.resource_claim_name.as_ref();
+                    (self.names.get(&made.name), claim.map(|name| Name::new(name)))
+                })
+                .collect(),
+        }
+    }
+
+    fn life(&mut self, pod: &Pod) -> Life {
+        if pod.status.phase.is_terminal() {
+            return Life::Ended;
+        }
+        let deleted = pod.metadata.deletion_timestamp.map(timestamp);
+        if pod.spec.node_name.is_empty() {
+            return match deleted {
+                Some(_) => Life::Leaving,
+                None if self.is_ours(&pod.spec) => Life::Pending,
+                None => Life::Foreign,
+            };
+        }
+        let node = NodeKey(self.names.get(&pod.spec.node_name));
+        match deleted {
+            Some(at) => Life::Terminating(node, at),
+            None => Life::Bound(node),
+        }
+    }
+
+    /// Whether the scheduler that the answer is about places the pod.
+    pub(crate) fn is_ours(&self, spec: &PodSpec) -> bool {
+        let name = match spec.scheduler_name.as_str() {
+            "" => "default-scheduler",
+            name => name,
+        };
+        self.scheduler.is_none_or(|scheduler| scheduler == name)
+    }
+
+    /// What a pod on a node holds.
+    fn held(&mut self, pod: &Pod, unchecked: UncheckedSet) -> Shared<PodShape> {
+        let version = self.compat.version();
+        let shape = PodShape {
+            resources: amount::held(&pod.spec, &pod.status, version, self.names),
+            node: NodeRules::default(),
+            claims: self.claims(&pod.spec),
+            align: Box::default(),
+            gates: Box::default(),
+            fault: None,
+            unchecked,
+        };
+        self.share(shape)
+    }
+
+    /// What a pod asks for that is not on a node, or does not exist yet.
+    pub(crate) fn asked(
+        &mut self,
+        meta: &ObjectMeta,
+        spec: &PodSpec,
+        unchecked: UncheckedSet,
+    ) -> Shared<PodShape> {
+        let (align, fault) = match wish(meta, self.names) {
+            Ok(wish) => (wish, None),
+            Err(message) => (Box::default(), Some(self.bad_wish(message))),
+        };
+        let node = rules::node_rules(spec, self.names);
+        self.note_preferred(&node);
+        let shape = PodShape {
+            resources: amount::asked(spec, self.names),
+            node,
+            claims: self.claims(spec),
+            align,
+            gates: spec.scheduling_gates.iter().map(|gate| self.names.get(&gate.name)).collect(),
+            fault,
+            unchecked,
+        };
+        self.note_counted(&shape, &shape.align);
+        self.share(shape)
+    }
+
+    /// Says of a wish about devices of a counter that it has no effect. That a required one can't be
+    /// kept is said of the pod.
+    pub(crate) fn note_counted(&mut self, shape: &PodShape, wish: &[Align]) {
+        let Some(counter) = counter_of(shape) else { return };
+        if let Some(wish) = wish.iter().find(|wish| !wish.required) {
+            let message = format!(
+                "{}=preferred has no effect on {counter}: the kubelet chooses the devices of a \
+                 counter. Ask for them by a ResourceClaim.",
+                level_word(wish.level)
+            );
+            let path = format!("metadata.annotations[{ALIGN_ANNOTATION}]");
+            self.notes.push((Severity::Warning, path, message));
+        }
+    }
+
+    fn bad_wish(&mut self, message: Name) -> Fault {
+        self.notes.push((
+            Severity::Error,
+            format!("metadata.annotations[{ALIGN_ANNOTATION}]"),
+            format!("{message} The pod is not placed, for the wish might be required."),
+        ));
+        let subject = self.names.get(ALIGN_ANNOTATION);
+        Fault { reason: Reason::RequestUnsupported, subject, detail: message }
+    }
+
+    fn note_preferred(&mut self, node: &NodeRules) {
+        let never = |(_, term): &&(i32, phalanx_engine::NodeTerm)| {
+            term.contains(&phalanx_engine::NodeRequirement::Never)
+        };
+        if node.preferred.iter().any(|wish| never(&wish)) {
+            self.notes.push((
+                Severity::Warning,
+                "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+                    .to_owned(),
+                "A preferred term can't be evaluated. Phalanx leaves it out; kube-scheduler ends \
+                 the attempt with an error when more than one node fits."
+                    .to_owned(),
+            ));
+        }
+    }
+
+    fn claims(&mut self, spec: &PodSpec) -> Box<[PodClaim]> {
+        let mut claims = Vec::with_capacity(spec.resource_claims.len());
+        for claim in &spec.resource_claims {
+            let source = match (&claim.resource_claim_name, &claim.resource_claim_template_name) {
+                (Some(name), None) => PodClaimSource::Claim(self.names.get(name)),
+                (None, Some(name)) => PodClaimSource::Template(self.names.get(name)),
+                (None, None) | (Some(_), Some(_)) => PodClaimSource::Invalid,
+            };
+            claims.push(PodClaim { name: self.names.get(&claim.name), source });
+        }
+        claims.into()
+    }
+
+    fn share(&mut self, shape: PodShape) -> Shared<PodShape> {
+        let shape = Shared::new(shape);
+        if let Some(shared) = self.shapes.get(&shape) {
+            return shared.clone();
+        }
+        self.shapes.insert(shape.clone());
+        shape
+    }
+
+    /// A pod that the API server has created has its priority; without one it is 0.
+    pub(crate) fn priority(&mut self, spec: &PodSpec, created: bool) -> PriorityFrom {
+        if let Some(value) = spec.priority {
+            return PriorityFrom::Value(value);
+        }
+        match spec.priority_class_name.as_str() {
+            "" if created => PriorityFrom::Value(0),
+            "" => PriorityFrom::Default,
+            class => PriorityFrom::Class(self.names.get(class)),
+        }
+    }
+
+    /// The Job, or by the name of its ReplicaSet the Deployment, that may own the pod.
+    fn owner(&mut self, meta: &ObjectMeta) -> Option<Owner> {
+        let owner = meta.controller()?;
+        let (kind, name, uid) = match owner.kind.as_str() {
+            "Job" => ("job", owner.name.as_str(), Uid::new(&owner.uid)),
+            "ReplicaSet" => {
+                let hash = meta.labels.get("pod-template-hash")?;
+                let name = owner.name.strip_suffix(hash.as_str())?.strip_suffix('-')?;
+                ("deployment", name, Uid::new(""))
+            }
+            _ => return None,
+        };
+        let object = self.scoped(&meta.namespace, name);
+        Some(Owner { group: GroupKey { object, kind: self.names.get(kind) }, uid })
+    }
+
+    fn scoped(&mut self, namespace: &str, name: &str) -> Scoped {
+        Scoped { namespace: self.names.get(namespace), name: self.names.get(name) }
+    }
+}
+
+/// A level as the annotation spells it.
+pub(super) fn level_word(level: Level) -> &'static str {
+    let level = match level {
+        Level::Island => AlignLevel::Island,
+        Level::Switch => AlignLevel::Switch,
+        Level::Root => AlignLevel::Root,
+        Level::Numa => AlignLevel::Numa,
+        Level::Rail => AlignLevel::Rail,
+    };
+    level.as_str()
+}
+
+/// The group of one that a pod is.
+pub(crate) fn group_of(pod: &PodKey, kind: &Name) -> GroupKey {
+    GroupKey { object: pod.0.clone(), kind: kind.clone() }
+}

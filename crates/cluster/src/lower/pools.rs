@@ -1,0 +1,162 @@
+//! What is wrong with pools as wholes, and with what claims hold of them. What a node can use of a
+//! pool is the engine's to decide; here it is only said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use phalanx_engine::{DeviceKey, Name, NodeKey, PoolKey, Reach};
+use phalanx_objects::Kind;
+
+use super::absorb::findings;
+use super::record::{ClaimRecord, SliceRecord};
+use super::settle::{cluster_object, object};
+use super::slice::Note;
+use super::{Lowering, absorb};
+use crate::finding::{Finding, Severity};
+
+impl Lowering {
+    /// Enters the devices that a claim holds for itself, or takes them out.
+    pub(super) fn index_held(
+        &mut self,
+        key: &phalanx_engine::ClaimKey,
+        record: &ClaimRecord,
+        enter: bool,
+    ) {
+        let held = record.held.iter().flat_map(|held| &held.devices);
+        for device in held.filter(|device| !device.admin) {
+            self.dirty.held.push(device.device.pool.clone());
+            let holder = (key.clone(), device.share);
+            absorb::change(&mut self.index.holders, device.device.clone(), holder, enter);
+        }
+    }
+
+    /// Says anew what is wrong with these pools.
+    pub(super) fn settle_pool_findings(&mut self, pools: BTreeSet<PoolKey>) {
+        for key in pools {
+            let mut found: Vec<Finding> = self.of_slices(&key).into_iter().collect();
+            found.extend(self.of_holders(&key));
+            if found.is_empty() {
+                self.findings.pools.remove(&key);
+            } else {
+                self.findings.pools.insert(key, found);
+            }
+        }
+    }
+
+    /// What is wrong with the slices of a pool that count.
+    fn of_slices(&self, key: &PoolKey) -> Option<Finding> {
+        let slices: Vec<&SliceRecord> =
+            self.current(key).map(|slice| &**slice).filter(|slice| !slice.left_out).collect();
+        let (slice, trouble) = lacking(&slices).or_else(|| contradiction(&slices))?;
+        let message = format!("Pool {} of driver {} {trouble}", key.pool, key.driver);
+        let note = (Severity::Warning, "spec".to_owned(), message);
+        let reference = cluster_object(Kind::ResourceSlice, &slice.name);
+        findings(&reference, &slice.header.source, vec![note]).pop()
+    }
+
+    /// What is wrong with what claims hold of a pool.
+    fn of_holders(&self, key: &PoolKey) -> Vec<Finding> {
+        let first = DeviceKey { pool: key.clone(), device: Name::new("") };
+        let held = || self.index.holders.range(first.clone()..).take_while(|(d, _)| d.pool == *key);
+        if held().next().is_none() {
+            return Vec::new();
+        }
+        let slices: Vec<&Arc<SliceRecord>> = self.current(key).collect();
+        let published: BTreeSet<&Name> =
+            slices.iter().flat_map(|slice| &slice.devices).map(|device| &device.name).collect();
+        // Where gates hide devices, nobody can say which of them are published.
+        let hidden = slices.iter().any(|slice| slice.hides);
+        let mut found = Vec::new();
+        let mut lost = held().filter(|(d, _)| !hidden && !published.contains(&d.device));
+        if let Some((device, holders)) = lost.next() {
+            let more = match lost.count() {
+                0 => String::new(),
+                1 => " So it is with 1 more device of the pool.".to_owned(),
+                more => format!(" So it is with {more} more devices of the pool."),
+            };
+            let message = format!(
+                "The claim holds device {} of pool {} (driver {}), which no ResourceSlice \
+                 publishes.{more}",
+                device.device, key.pool, key.driver
+            );
+            found.extend(holders.first().and_then(|(claim, _)| self.of_claim(claim, message)));
+        }
+        for (device, holders) in held() {
+            let mut alone = holders.iter().filter(|(_, share)| !share).map(|(claim, _)| claim);
+            if let (Some(one), Some(other)) = (alone.next(), alone.next()) {
+                let message = format!(
+                    "The claim holds device {} of pool {}, and so does claim {}. One device can't \
+                     be held by two claims; the cluster's state is wrong, or the input mixes two \
+                     states.",
+                    device.device, key.pool, one.0
+                );
+                found.extend(self.of_claim(other, message));
+            }
+        }
+        found
+    }
+
+    fn of_claim(&self, claim: &phalanx_engine::ClaimKey, message: String) -> Option<Finding> {
+        let source = &self.objects.claims.get(claim)?.header.source;
+        let note: Note = (Severity::Warning, "status.allocation".to_owned(), message);
+        findings(&object(Kind::ResourceClaim, &claim.0), source, vec![note]).pop()
+    }
+}
+
+/// Whether slices are missing, or too many.
+fn lacking<'a>(slices: &[&'a SliceRecord]) -> Option<(&'a SliceRecord, String)> {
+    let first = *slices.first()?;
+    let (wanted, count, generation) = (first.slice_count, slices.len(), first.generation);
+    // That a pool has less than one slice is said where the slice is read.
+    if wanted < 1 || i64::try_from(count) == Ok(wanted) {
+        return None;
+    }
+    let trouble = format!(
+        "is incomplete: the input has {count} of {wanted} slices of generation {generation}. Until \
+         the numbers agree, no device of it is allocated."
+    );
+    Some((first, trouble))
+}
+
+/// Over what a pool contradicts itself: then no device of it is used.
+fn contradiction<'a>(slices: &[&'a SliceRecord]) -> Option<(&'a SliceRecord, String)> {
+    let says = |what: &str| format!("contradicts itself: {what}. No device of it is used.");
+    let mut seen: BTreeMap<&Name, Option<&NodeKey>> = BTreeMap::new();
+    for slice in slices {
+        let node = if let Reach::Node(node) = &slice.reach { Some(node) } else { None };
+        for device in &slice.devices {
+            // A node sees only its own slices: two nodes may have a device of one name.
+            let before = seen.insert(&device.name, node);
+            if before.is_some_and(|before| before.is_none() || node.is_none() || before == node) {
+                return Some((slice, says(&format!("device {} is there twice", device.name))));
+            }
+        }
+    }
+    let mut sets = BTreeMap::new();
+    for slice in slices {
+        for set in &slice.counters {
+            if sets.insert(&set.name, set).is_some() {
+                return Some((slice, says(&format!("counter set {} is there twice", set.name))));
+            }
+        }
+    }
+    for slice in slices {
+        for device in &slice.devices {
+            for used in &device.kind.counters {
+                let known = sets.get(&used.name);
+                let has =
+                    |name: &Name| known.is_some_and(|s| s.counters.iter().any(|c| c.0 == *name));
+                let lacks = match known {
+                    None => format!("counter set {}", used.name),
+                    Some(_) => match used.counters.iter().find(|(name, _)| !has(name)) {
+                        Some((name, _)) => format!("counter {name} of set {}", used.name),
+                        None => continue,
+                    },
+                };
+                let what = format!("device {} counts on {lacks}, which it lacks", device.name);
+                return Some((slice, says(&what)));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,357 @@
+//! What is kept of each object: compact contributions, from which everything is lowered again when
+//! something that they refer to changes. Full objects are never kept.
+
+use std::ops::Range;
+
+use phalanx_engine::{
+    Align, Allocation, Binding, Capacity, CounterSet, Fault, GroupKey, Links, Name, Node, NodeKey,
+    NodeRules, PodKey, PoolKey, Reach, Resources, Shared, Since, Taint, Timestamp, User,
+};
+use phalanx_objects::meta::ObjectMeta;
+
+use super::claim::SpecId;
+use super::intern::{AttributeName, Value, Written};
+use super::unchecked::UncheckedSet;
+use crate::finding::Source;
+
+/// A UID: sixteen bytes where it is one as Kubernetes writes it, else its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Uid {
+    /// As RFC 4122 writes it, in lower case.
+    Bits(u128),
+    /// Anything else; empty if there is none.
+    Text(Box<str>),
+}
+
+impl Uid {
+    pub(crate) fn new(text: &str) -> Self {
+        let bits = u128::from_str_radix(&text.replace('-', ""), 16).ok();
+        match bits.map(Self::Bits) {
+            Some(uid) if uid.to_string() == text => uid,
+            Some(_) | None => Self::Text(text.into()),
+        }
+    }
+
+    /// Whether both are known and differ: then they are two objects of one name.
+    pub(crate) fn differs(&self, other: &Self) -> bool {
+        !self.is_none() && !other.is_none() && self != other
+    }
+
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self, Self::Text(text) if text.is_empty())
+    }
+}
+
+impl std::fmt::Display for Uid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Bits(bits) => {
+                let hex = format!("{bits:032x}");
+                let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+                f.write_str(&parts.join("-"))
+            }
+        }
+    }
+}
+
+/// What is kept of every object's metadata.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    /// `resourceVersion`, where it reads as a number.
+    pub(crate) version: Option<u64>,
+    pub(crate) created: Option<Timestamp>,
+    pub(crate) uid: Uid,
+    pub(crate) source: Source,
+    /// The name is ours: the object leaves it to the API server (`generateName`).
+    pub(crate) named_here: bool,
+}
+
+impl Header {
+    pub(crate) fn new(meta: &ObjectMeta, source: Source) -> Self {
+        Self {
+            version: meta.resource_version.parse().ok(),
+            created: meta.creation_timestamp.map(timestamp),
+            uid: Uid::new(&meta.uid),
+            source,
+            named_here: !meta.generate_name.is_empty() && meta.uid.is_empty(),
+        }
+    }
+
+    /// Whether this is the later state of the object: by the API server's numbers where both have
+    /// one, else by the place in the input.
+    pub(crate) fn supersedes(&self, old: &Self) -> bool {
+        match (self.version, old.version) {
+            (Some(new), Some(old)) if new != old => new > old,
+            (Some(_) | None, Some(_) | None) => self.source.ordinal >= old.source.ordinal,
+        }
+    }
+
+    /// Since when it waits.
+    pub(crate) fn since(&self) -> Since {
+        self.created.map_or(Since::Input(self.source.ordinal), Since::Created)
+    }
+}
+
+/// A time stamp in the engine's unit.
+pub(crate) fn timestamp(at: jiff::Timestamp) -> Timestamp {
+    Timestamp(at.as_millisecond())
+}
+
+/// How one of a pod's claims is named.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum PodClaimSource {
+    /// A claim in the pod's namespace.
+    Claim(Name),
+    /// A template in the pod's namespace.
+    Template(Name),
+    /// Neither, or both: the API refuses it.
+    Invalid,
+}
+
+/// One of a pod's claims.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PodClaim {
+    /// Name in the pod.
+    pub(crate) name: Name,
+    pub(crate) source: PodClaimSource,
+}
+
+/// What pods of one make have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PodShape {
+    pub(crate) resources: Resources,
+    pub(crate) node: NodeRules,
+    pub(crate) claims: Box<[PodClaim]>,
+    pub(crate) align: Box<[Align]>,
+    pub(crate) gates: Box<[Name]>,
+    /// What is wrong with the pod itself.
+    pub(crate) fault: Option<Fault>,
+    /// What it asks for and nothing checks.
+    pub(crate) unchecked: UncheckedSet,
+}
+
+/// Where a pod's priority comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PriorityFrom {
+    /// The pod has it.
+    Value(i32),
+    /// A PriorityClass.
+    Class(Name),
+    /// The class that is the default, if there is one.
+    Default,
+}
+
+/// Where in its life a pod is, as far as it matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// Ours to place.
+    Pending,
+    /// Another scheduler's to place: neither decided nor counted.
+    Foreign,
+    /// Being deleted before it was placed: kube-scheduler passes it over.
+    Leaving,
+    /// On a node.
+    Bound(NodeKey),
+    /// On a node and being deleted.
+    Terminating(NodeKey, Timestamp),
+    /// Ended: holds nothing.
+    Ended,
+}
+
+/// The workload that may own a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) group: GroupKey,
+    /// Its UID, where the pod names the workload itself and not something between.
+    pub(crate) uid: Uid,
+}
+
+/// A pod.
+#[derive(Clone, Debug)]
+pub(crate) struct PodRecord {
+    pub(crate) header: Header,
+    pub(crate) shape: Shared<PodShape>,
+    pub(crate) life: Life,
+    pub(crate) priority: PriorityFrom,
+    pub(crate) owner: Option<Owner>,
+    /// Completion index of a Job's pod.
+    pub(crate) index: Option<u32>,
+    pub(crate) run_max_millis: Option<i64>,
+    pub(crate) started: Option<Timestamp>,
+    pub(crate) expected_end: Option<Timestamp>,
+    /// `status.resourceClaimStatuses`: name in the pod, and the claim that was made.
+    pub(crate) claims_made: Box<[(Name, Option<Name>)]>,
+}
+
+/// A Job or a Deployment.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkloadRecord {
+    pub(crate) header: Header,
+    pub(crate) shape: Shared<PodShape>,
+    pub(crate) priority: PriorityFrom,
+    pub(crate) run_max_millis: Option<i64>,
+    /// How many pods it wants at a time, those that exist included.
+    pub(crate) wanted: u32,
+    /// The indexes of its pods, where they have some.
+    pub(crate) indexes: Option<Indexes>,
+    /// A pod that is being deleted keeps its place until it is gone.
+    pub(crate) keeps_leaving: bool,
+    /// Another scheduler's or controller's, finished, or being deleted: no pod of it is planned.
+    pub(crate) aside: bool,
+    /// Its own wish for nearness, for pods that have none.
+    pub(crate) wish: super::claim::Wish,
+}
+
+/// The indexes of an indexed Job's pods.
+#[derive(Clone, Debug)]
+pub(crate) struct Indexes {
+    /// How many have ended well.
+    pub(crate) completed: u32,
+    /// Those that have neither ended well nor been given up, in order.
+    pub(crate) open: Vec<Range<u32>>,
+}
+
+impl Indexes {
+    /// Of the first `all`, with runs that have ended well or been given up: first and last of each.
+    pub(crate) fn new(all: u32, completed: &[(u32, u32)], failed: &[(u32, u32)]) -> Self {
+        let long = |(first, last): &(u32, u32)| (last - first).saturating_add(1);
+        let mut ended = [completed, failed].concat();
+        ended.sort_unstable();
+        let (mut open, mut from) = (Vec::new(), 0);
+        for (first, last) in ended {
+            open.push(from..first.min(all));
+            from = from.max(last.saturating_add(1));
+        }
+        open.push(from..all);
+        open.retain(|run| !run.is_empty());
+        Self { completed: completed.iter().map(long).fold(0, u32::saturating_add), open }
+    }
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeRecord {
+    pub(crate) header: Header,
+    pub(crate) node: Node,
+}
+
+/// Where a member of a NodeTopology is looked for among published devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hint {
+    pub(crate) driver: Option<Name>,
+    pub(crate) pool: Option<Name>,
+    /// Name of the DRA device, where the object says it.
+    pub(crate) device: Option<Name>,
+    /// Bus address in its long form, in lower case.
+    pub(crate) bus: Option<Box<str>>,
+    /// UUID in lower case.
+    pub(crate) uuid: Option<Box<str>>,
+    /// What the object says and an attribute may contradict.
+    pub(crate) numa: Option<u32>,
+    pub(crate) root: Option<Name>,
+    /// It is a NIC: most have no DRA driver, so that no slice publishes them.
+    pub(crate) nic: bool,
+}
+
+/// A NodeTopology: its links but for the devices, which are looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct TopologyRecord {
+    pub(crate) header: Header,
+    pub(crate) node: NodeKey,
+    pub(crate) links: Links,
+    /// One a member.
+    pub(crate) hints: Box<[Hint]>,
+}
+
+/// A ResourceClaim.
+#[derive(Clone, Debug)]
+pub(crate) struct ClaimRecord {
+    pub(crate) header: Header,
+    pub(crate) spec: SpecId,
+    pub(crate) held: Option<Allocation>,
+    pub(crate) users: Box<[User]>,
+    pub(crate) deleting: bool,
+    /// The pod that it was made for, by its controller reference.
+    pub(crate) owner: Option<(PodKey, Uid)>,
+    /// Name of the claim in that pod.
+    pub(crate) pod_claim: Option<Name>,
+}
+
+/// A ResourceClaimTemplate.
+#[derive(Clone, Debug)]
+pub(crate) struct TemplateRecord {
+    pub(crate) header: Header,
+    pub(crate) spec: SpecId,
+}
+
+/// A PriorityClass.
+#[derive(Clone, Debug)]
+pub(crate) struct PriorityRecord {
+    pub(crate) header: Header,
+    pub(crate) value: i32,
+    pub(crate) global_default: bool,
+}
+
+/// A DeviceTaintRule; none of the three named matches every device.
+#[derive(Clone, Debug)]
+pub(crate) struct TaintRuleRecord {
+    pub(crate) header: Header,
+    /// No selector: no device.
+    pub(crate) selects: bool,
+    pub(crate) driver: Option<Name>,
+    pub(crate) pool: Option<Name>,
+    pub(crate) device: Option<Name>,
+    /// None where it has no effect.
+    pub(crate) taint: Option<Taint>,
+}
+
+impl TaintRuleRecord {
+    pub(crate) fn may_touch(&self, pool: &PoolKey) -> bool {
+        self.selects
+            && self.driver.as_ref().is_none_or(|driver| *driver == pool.driver)
+            && self.pool.as_ref().is_none_or(|name| *name == pool.pool)
+    }
+}
+
+/// What devices of one make have in common, attributes aside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct DeviceKind {
+    pub(crate) capacity: Box<[Capacity]>,
+    /// The same amounts as written, for selectors and for output.
+    pub(crate) written: Box<[Written]>,
+    pub(crate) counters: Box<[CounterSet]>,
+    pub(crate) taints: Box<[Taint]>,
+    pub(crate) shareable: bool,
+    /// `allowMultipleAllocations` as written, which selectors read.
+    pub(crate) allow_multiple: Option<bool>,
+    pub(crate) binds_to_node: bool,
+    pub(crate) binding: Option<Box<Binding>>,
+    pub(crate) reach: Option<Reach>,
+}
+
+/// A device as published.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceRecord {
+    pub(crate) name: Name,
+    /// By number of the fully qualified name, ascending.
+    pub(crate) attributes: Box<[(AttributeName, Value)]>,
+    pub(crate) kind: Shared<DeviceKind>,
+}
+
+/// A ResourceSlice.
+#[derive(Clone, Debug)]
+pub(crate) struct SliceRecord {
+    pub(crate) header: Header,
+    pub(crate) name: Name,
+    pub(crate) pool: PoolKey,
+    pub(crate) generation: i64,
+    pub(crate) slice_count: i64,
+    pub(crate) reach: Reach,
+    pub(crate) devices: Box<[DeviceRecord]>,
+    pub(crate) counters: Box<[CounterSet]>,
+    /// Left out of its pool altogether (compatibility groups).
+    pub(crate) left_out: bool,
+    /// It publishes devices that can't be allocated with the gates that are on.
+    pub(crate) hides: bool,
+}

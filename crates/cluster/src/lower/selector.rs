@@ -1,0 +1,221 @@
+//! Selectors: numbered, compiled once, asked once for each profile; and what the live ones read.
+//! The only module that calls the evaluator.
+//!
+//! The evaluator's limit of cost and its view of a device are Kubernetes'. What an error means for
+//! an allocation is the engine's.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use phalanx_cel::{COST_LIMIT, Device, DeviceError, Environment, Program, Reads, Step, Verdict};
+use phalanx_engine::{Level, Match, Name, SelectorId};
+use rustc_hash::FxHashMap;
+
+use super::claim::Specs;
+use super::intern::{AttributeName, Attributes, Names};
+use super::record::DeviceRecord;
+use super::slice::Projection;
+use crate::compat::Version;
+
+/// The attributes that a wish for one root or one NUMA node compares (KEP-4381, KEP-6072).
+const WISHED: [&str; 2] = ["resource.kubernetes.io/numaNode", "resource.kubernetes.io/pcieRoot"];
+
+/// All selectors that ever were.
+#[derive(Clone, Debug)]
+pub(crate) struct Selectors {
+    environment: Environment,
+    ids: FxHashMap<Name, SelectorId>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    text: Name,
+    program: Result<Arc<Program>, Name>,
+}
+
+impl Selectors {
+    pub(crate) fn new(version: Version) -> Self {
+        let minor = match version {
+            Version::V1_34 => 34,
+            Version::V1_35 => 35,
+            Version::V1_36 => 36,
+            Version::V1_37 => 37,
+        };
+        let version = phalanx_cel::Version::new(1, minor);
+        let environment = Environment { version };
+        Self { environment, ids: FxHashMap::default(), entries: Vec::new() }
+    }
+
+    /// What an expression may use.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The number of an expression, compiled when it is new.
+    pub(crate) fn intern(&mut self, text: &str, names: &mut Names) -> SelectorId {
+        if let Some(id) = self.ids.get(text) {
+            return *id;
+        }
+        let id = SelectorId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+        let program = Program::compile(text, &self.environment)
+            .map(Arc::new)
+            .map_err(|error| Name::new(&error.to_string()));
+        let text = names.get(text);
+        self.ids.insert(text.clone(), id);
+        self.entries.push(Entry { text, program });
+        id
+    }
+
+    fn program(&self, id: SelectorId) -> Option<&Program> {
+        self.entries.get(id.0 as usize)?.program.as_ref().ok().map(|program| &**program)
+    }
+
+    /// The expression.
+    pub(crate) fn text(&self, id: SelectorId) -> Option<&str> {
+        self.entries.get(id.0 as usize).map(|entry| entry.text.as_str())
+    }
+
+    /// Why the expression can't be used, if it can't.
+    pub(crate) fn error(&self, id: SelectorId) -> Option<&Name> {
+        self.entries.get(id.0 as usize)?.program.as_ref().err()
+    }
+
+    /// What a selector says of all devices of a profile. One that does not compile says no: its
+    /// spec has a fault, and nobody asks.
+    pub(crate) fn judge(&self, id: SelectorId, on: &Projection, all: &Attributes) -> Match {
+        match self.ask(id, on, all) {
+            Ok(true) => Match::Yes,
+            Ok(false) => Match::No,
+            Err(_) => Match::Error,
+        }
+    }
+
+    /// As [`judge`](Self::judge), with the text of the error.
+    pub(crate) fn ask(
+        &self,
+        id: SelectorId,
+        on: &Projection,
+        all: &Attributes,
+    ) -> Result<bool, String> {
+        let Some(program) = self.program(id) else { return Ok(false) };
+        let attributes = on.attributes.iter().filter_map(|(name, value)| {
+            Some((all.name_of(*name)?.as_str(), all.value_of(*value)?))
+        });
+        let capacity = on.capacity.iter().map(|(name, written)| (name.as_str(), &written.0));
+        match Device::from_parts(&on.driver, on.allow_multiple, attributes, capacity) {
+            Err(error) => Err(error.to_string()),
+            Ok(device) => match program.evaluate(&device, COST_LIMIT).verdict {
+                Verdict::Yes => Ok(true),
+                Verdict::No => Ok(false),
+                Verdict::Error(error) => Err(error.to_string()),
+            },
+        }
+    }
+
+    /// The parts of a selector that make it refuse a device.
+    pub(crate) fn explain(&self, id: SelectorId, device: &Device<'_>) -> Vec<Step> {
+        self.program(id).map(|program| program.explain(device)).unwrap_or_default()
+    }
+}
+
+/// A published device as an expression sees it, with all of its attributes and capacities.
+///
+/// # Errors
+/// When one of its attributes has no value that an expression could see.
+pub(crate) fn device<'a>(
+    driver: &'a str,
+    record: &'a DeviceRecord,
+    all: &'a Attributes,
+) -> Result<Device<'a>, DeviceError> {
+    let attributes = record
+        .attributes
+        .iter()
+        .filter_map(|(name, value)| Some((all.name_of(*name)?.as_str(), all.value_of(*value)?)));
+    let capacities = record.kind.capacity.iter().zip(&record.kind.written);
+    let capacity = capacities.map(|(capacity, written)| (capacity.name.as_str(), &written.0));
+    Device::from_parts(driver, record.kind.allow_multiple == Some(true), attributes, capacity)
+}
+
+/// What live specs read of devices.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Live {
+    selectors: BTreeSet<SelectorId>,
+    /// The union of what the selectors read.
+    reads: Reads,
+    /// By number of the name, whether a selector reads the attribute.
+    known: Vec<bool>,
+    /// Attributes that constraints or wishes compare.
+    compared: BTreeSet<Name>,
+}
+
+impl Live {
+    /// What the specs that somebody has read, and the wishes of pods and workloads, if any compares
+    /// attributes.
+    pub(crate) fn of(specs: &Specs, selectors: &Selectors, wishes: bool) -> Self {
+        let mut live = Self::default();
+        let mut wishes = wishes;
+        for spec in specs.live() {
+            for request in &spec.requests {
+                for alternative in &request.alternatives {
+                    live.selectors.extend(alternative.selectors.iter().copied());
+                }
+            }
+            live.compared.extend(spec.constraints.iter().map(|c| c.attribute.clone()));
+            wishes |= spec.align.iter().any(|a| matches!(a.level, Level::Root | Level::Numa));
+        }
+        if wishes {
+            live.compared.extend(WISHED.iter().map(|name| Name::new(name)));
+        }
+        for program in live.selectors.iter().filter_map(|id| selectors.program(*id)) {
+            unite(&mut live.reads, program.reads());
+        }
+        live
+    }
+
+    pub(crate) fn selectors(&self) -> &BTreeSet<SelectorId> {
+        &self.selectors
+    }
+
+    /// Whether devices look the same through both.
+    pub(crate) fn reads_like(&self, other: &Self) -> bool {
+        self.compared == other.compared && self.reads == other.reads
+    }
+
+    /// Looks at the names of attributes that came up since it was asked last.
+    pub(crate) fn learn(&mut self, attributes: &Attributes) {
+        for name in attributes.names_from(self.known.len()) {
+            let (domain, id) = name.split_once('/').unwrap_or(("", name));
+            self.known.push(self.reads.attributes.contains(domain, id));
+        }
+    }
+
+    pub(crate) fn reads_attribute(&self, name: AttributeName) -> bool {
+        self.known.get(name.0 as usize).copied().unwrap_or(true)
+    }
+
+    pub(crate) fn reads_capacity(&self, driver: &str, name: &str) -> bool {
+        let (domain, id) = name.split_once('/').unwrap_or((driver, name));
+        self.reads.capacity.contains(domain, id)
+    }
+
+    pub(crate) fn reads_sharing(&self) -> bool {
+        self.reads.allow_multiple_allocations
+    }
+
+    pub(crate) fn compared(&self) -> &BTreeSet<Name> {
+        &self.compared
+    }
+}
+
+fn unite(all: &mut Reads, more: &Reads) {
+    all.driver |= more.driver;
+    all.allow_multiple_allocations |= more.allow_multiple_allocations;
+    for (all, more) in
+        [(&mut all.attributes, &more.attributes), (&mut all.capacity, &more.capacity)]
+    {
+        all.all |= more.all;
+        all.domains.extend(more.domains.iter().cloned());
+        all.entries.extend(more.entries.iter().cloned());
+    }
+}

@@ -1,0 +1,453 @@
+//! Slices of pools: from `ResourceSlice` objects to the engine's `Pool`.
+//!
+//! Of a device's attributes the engine gets only what a live constraint or wish compares, and a
+//! profile: the number of its projection on what live selectors read. Devices that no live selector
+//! can tell apart share a profile, and with it every verdict.
+
+use std::collections::BTreeMap;
+
+use phalanx_engine::{
+    AttributeValue, Binding, Capacity, CapacityPolicy, CounterSet, Device, Name, Pool, PoolKey,
+    ProfileId, Reach, Shared, Slice, Taint, Traits,
+};
+use phalanx_objects::Quantity;
+use phalanx_objects::core::NodeSelector;
+use phalanx_objects::resource::{
+    CounterSet as ObjectCounterSet, Device as ObjectDevice, DeviceAttribute, DeviceCapacity,
+    DeviceTaint, ResourceSlice,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::intern::{AttributeName, Attributes, Names, Value, Written, comparable, nanos};
+use super::record::{DeviceKind, DeviceRecord, Header, SliceRecord, TaintRuleRecord};
+use super::rules;
+use super::selector::Live;
+use crate::compat::{Compat, Gate};
+use crate::finding::Source;
+
+/// A note about an object: path and sentence. What it is worth is said where it is made.
+pub(crate) type Note = (crate::finding::Severity, String, String);
+
+/// What reading a slice needs and fills.
+pub(crate) struct Reader<'a> {
+    pub(crate) names: &'a mut Names,
+    pub(crate) attributes: &'a mut Attributes,
+    pub(crate) kinds: &'a mut FxHashSet<Shared<DeviceKind>>,
+    pub(crate) compat: &'a Compat,
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Reader<'_> {
+    /// The compact form of a slice.
+    pub(crate) fn slice(&mut self, object: &ResourceSlice, source: Source) -> SliceRecord {
+        let spec = &object.spec;
+        let driver = self.names.get(&spec.driver);
+        let partitionable = self.compat.is_on(Gate::DRAPartitionableDevices);
+        let per_device = spec.per_device_node_selection == Some(true);
+        let hidden = !partitionable && (per_device || !spec.shared_counters.is_empty());
+        let reach = if hidden {
+            // It still counts among the pool's slices, but no node sees it.
+            Reach::Unknown
+        } else {
+            self.reach(
+                spec.node_name.as_deref(),
+                spec.node_selector.as_ref(),
+                spec.all_nodes,
+                per_device,
+                "spec",
+            )
+        };
+        let mut devices = Vec::new();
+        for (index, device) in spec.devices.iter().enumerate() {
+            let path = format!("spec.devices[{index}]");
+            if self.serves(device) {
+                devices.push(self.device(&driver, device, per_device, &path));
+            }
+        }
+        SliceRecord {
+            header: Header::new(&object.metadata, source),
+            name: self.names.get(&object.metadata.name),
+            generation: spec.pool.generation,
+            slice_count: spec.pool.resource_slice_count,
+            reach,
+            hides: devices.len() < spec.devices.len(),
+            devices: devices.into(),
+            counters: self.counter_sets(&spec.shared_counters),
+            left_out: self.left_out(&spec.devices),
+            pool: PoolKey { driver, pool: self.names.get(&spec.pool.name) },
+        }
+    }
+
+    /// Whether the device can be allocated at all with the gates that are on.
+    fn serves(&self, device: &ObjectDevice) -> bool {
+        (device.binding_conditions.is_empty()
+            || self.compat.is_on(Gate::DRADeviceBindingConditions))
+            && (device.consumes_counters.is_empty()
+                || self.compat.is_on(Gate::DRAPartitionableDevices))
+    }
+
+    /// A slice with compatibility groups does not exist for an allocator that doesn't know them.
+    fn left_out(&mut self, devices: &[ObjectDevice]) -> bool {
+        let groups = |d: &ObjectDevice| {
+            d.consumes_counters.iter().any(|uses| !uses.compatibility_groups.is_empty())
+        };
+        let found = devices.iter().any(groups);
+        if found {
+            self.notes.push((
+                crate::finding::Severity::Warning,
+                "spec.devices".to_owned(),
+                "A device has compatibility groups, an alpha field that Phalanx does not \
+                 evaluate. The slice is left out, as it is by a kube-scheduler with the gate off."
+                    .to_owned(),
+            ));
+        }
+        found
+    }
+
+    fn reach(
+        &mut self,
+        node: Option<&str>,
+        selector: Option<&NodeSelector>,
+        all: Option<bool>,
+        per_device: bool,
+        path: &str,
+    ) -> Reach {
+        if let Some(node) = node.filter(|node| !node.is_empty()) {
+            return Reach::Node(phalanx_engine::NodeKey(self.names.get(node)));
+        }
+        if all == Some(true) {
+            return Reach::All;
+        }
+        if let Some(selector) = selector {
+            if let [term] = selector.node_selector_terms.as_slice() {
+                return Reach::Selector(rules::term(term, self.names));
+            }
+            self.notes.push((
+                crate::finding::Severity::Error,
+                format!("{path}.nodeSelector.nodeSelectorTerms"),
+                format!(
+                    "A selector of nodes for devices has exactly one term, and this one has {}. \
+                     No node is taken to reach the devices.",
+                    selector.node_selector_terms.len()
+                ),
+            ));
+            return Reach::Unknown;
+        }
+        if per_device { Reach::PerDevice } else { Reach::Unknown }
+    }
+
+    fn device(
+        &mut self,
+        driver: &Name,
+        device: &ObjectDevice,
+        per_device: bool,
+        path: &str,
+    ) -> DeviceRecord {
+        let mut attributes: BTreeMap<AttributeName, Value> = BTreeMap::new();
+        for (name, value) in &device.attributes {
+            let full = name.contains('/');
+            let id = self.attributes.name(driver, name);
+            let value = self.attributes.value(value);
+            // Where a name stands with and without the driver's domain, the full one counts.
+            if full {
+                attributes.insert(id, value);
+            } else {
+                attributes.entry(id).or_insert(value);
+            }
+        }
+        let kind = self.kind(device, per_device, path);
+        let kind = match self.kinds.get(&kind) {
+            Some(shared) => shared.clone(),
+            None => {
+                self.kinds.insert(kind.clone());
+                kind
+            }
+        };
+        DeviceRecord {
+            name: self.names.get(&device.name),
+            attributes: attributes.into_iter().collect(),
+            kind,
+        }
+    }
+
+    fn kind(&mut self, device: &ObjectDevice, per_device: bool, path: &str) -> Shared<DeviceKind> {
+        let multiple = device.allow_multiple_allocations;
+        let capacity = device.capacity.iter().map(|(name, c)| self.capacity(name, c)).collect();
+        let reach = per_device.then(|| {
+            self.reach(
+                device.node_name.as_deref(),
+                device.node_selector.as_ref(),
+                device.all_nodes,
+                false,
+                path,
+            )
+        });
+        Shared::new(DeviceKind {
+            capacity,
+            written: device.capacity.values().map(|c| Written(c.value)).collect(),
+            counters: device
+                .consumes_counters
+                .iter()
+                .map(|uses| self.counter_set(&uses.counter_set, &uses.counters))
+                .collect(),
+            taints: self.taints(&device.taints),
+            shareable: multiple == Some(true) && self.compat.is_on(Gate::DRAConsumableCapacity),
+            allow_multiple: multiple,
+            binds_to_node: device.binds_to_node == Some(true),
+            binding: self.binding(device),
+            reach,
+        })
+    }
+
+    fn capacity(&mut self, name: &str, capacity: &DeviceCapacity) -> Capacity {
+        let policy = capacity.request_policy.as_ref().map(|policy| {
+            let some = |q: &Option<Quantity>| q.as_ref().map(nanos);
+            let mut valid: Vec<i128> = policy.valid_values.iter().map(nanos).collect();
+            valid.sort_unstable();
+            Box::new(CapacityPolicy {
+                default: some(&policy.default),
+                valid: valid.into(),
+                range: policy
+                    .valid_range
+                    .as_ref()
+                    .map(|range| (some(&range.min), some(&range.max), some(&range.step))),
+            })
+        });
+        Capacity { name: self.names.get(name), nanos: nanos(&capacity.value), policy }
+    }
+
+    fn counter_sets(&mut self, sets: &[ObjectCounterSet]) -> Box<[CounterSet]> {
+        sets.iter().map(|set| self.counter_set(&set.name, &set.counters)).collect()
+    }
+
+    fn counter_set(
+        &mut self,
+        name: &str,
+        counters: &BTreeMap<String, phalanx_objects::resource::Counter>,
+    ) -> CounterSet {
+        let counters =
+            counters.iter().map(|(name, c)| (self.names.get(name), nanos(&c.value))).collect();
+        CounterSet { name: self.names.get(name), counters }
+    }
+
+    fn taints(&mut self, taints: &[DeviceTaint]) -> Box<[Taint]> {
+        if !self.compat.is_on(Gate::DRADeviceTaints) {
+            return Box::default();
+        }
+        taints.iter().filter_map(|t| device_taint(t, self.names)).collect()
+    }
+
+    fn binding(&mut self, device: &ObjectDevice) -> Option<Box<Binding>> {
+        if device.binding_conditions.is_empty() {
+            return None;
+        }
+        let mut all = |names: &[String]| names.iter().map(|n| self.names.get(n)).collect();
+        Some(Box::new(Binding {
+            conditions: all(&device.binding_conditions),
+            failures: all(&device.binding_failure_conditions),
+        }))
+    }
+}
+
+/// A device taint, where it keeps anything away: only `NoSchedule` and `NoExecute` do.
+pub(crate) fn device_taint(taint: &DeviceTaint, names: &mut Names) -> Option<Taint> {
+    rules::taint(&taint.key, &taint.value, &taint.effect, names)
+        .filter(|taint| taint.effect != phalanx_engine::Effect::PreferNoSchedule)
+}
+
+/// What live selectors can tell about a device.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Projection {
+    pub(crate) driver: Name,
+    pub(crate) allow_multiple: bool,
+    pub(crate) attributes: Box<[(AttributeName, Value)]>,
+    pub(crate) capacity: Box<[(Name, Written)]>,
+}
+
+/// All projections that ever were, and how many pools have each now.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Profiles {
+    ids: FxHashMap<Projection, ProfileId>,
+    entries: Vec<(Projection, u32)>,
+    /// Profiles that no pool had before.
+    pub(crate) fresh: Vec<ProfileId>,
+}
+
+impl Profiles {
+    fn add(&mut self, projection: Projection) -> ProfileId {
+        if let Some(id) = self.ids.get(&projection) {
+            return *id;
+        }
+        let id = ProfileId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+        self.ids.insert(projection.clone(), id);
+        self.entries.push((projection, 0));
+        id
+    }
+
+    /// One more pool has the profile.
+    pub(crate) fn take(&mut self, id: ProfileId) {
+        if let Some((_, pools)) = self.entries.get_mut(id.0 as usize) {
+            *pools += 1;
+            if *pools == 1 {
+                self.fresh.push(id);
+            }
+        }
+    }
+
+    /// One pool fewer has it.
+    pub(crate) fn give(&mut self, id: ProfileId) {
+        if let Some((_, pools)) = self.entries.get_mut(id.0 as usize) {
+            *pools = pools.saturating_sub(1);
+        }
+    }
+
+    pub(crate) fn get(&self, id: ProfileId) -> Option<&Projection> {
+        self.entries.get(id.0 as usize).map(|(projection, _)| projection)
+    }
+
+    /// The profiles that some pool has.
+    pub(crate) fn live(&self) -> Vec<ProfileId> {
+        let ids = (0..).map(ProfileId).zip(&self.entries);
+        ids.filter(|(_, (_, pools))| *pools > 0).map(|(id, _)| id).collect()
+    }
+}
+
+/// The devices of a pool that live selectors can't tell apart, of its newest generation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Alike {
+    pub(crate) count: u64,
+    /// The first of them, in order of slices; none where older generations alone have such.
+    pub(crate) first: Option<Name>,
+}
+
+/// What lowering a pool needs and fills.
+pub(crate) struct PoolLowering<'a> {
+    pub(crate) names: &'a mut Names,
+    pub(crate) attributes: &'a Attributes,
+    pub(crate) live: &'a Live,
+    pub(crate) compat: &'a Compat,
+    pub(crate) profiles: &'a mut Profiles,
+    pub(crate) traits: &'a mut FxHashSet<Shared<Traits>>,
+    pub(crate) rules: &'a BTreeMap<Name, TaintRuleRecord>,
+}
+
+impl PoolLowering<'_> {
+    /// The pool, and the profiles of its devices.
+    pub(crate) fn pool(
+        &mut self,
+        key: &PoolKey,
+        slices: &BTreeMap<Name, std::sync::Arc<SliceRecord>>,
+    ) -> (Pool, BTreeMap<ProfileId, Alike>) {
+        let rules: Vec<TaintRuleRecord> =
+            self.rules.values().filter(|rule| rule.may_touch(key)).cloned().collect();
+        let newest = slices.values().map(|slice| slice.generation).max();
+        let mut profiles: BTreeMap<ProfileId, Alike> = BTreeMap::new();
+        let mut lowered = Vec::new();
+        for (name, slice) in slices.iter().filter(|(_, slice)| !slice.left_out) {
+            let mut devices = Vec::with_capacity(slice.devices.len());
+            for device in &slice.devices {
+                let traits = self.traits(&key.driver, device, &rules);
+                let alike = profiles.entry(traits.profile).or_default();
+                if Some(slice.generation) == newest {
+                    alike.count += 1;
+                    alike.first.get_or_insert_with(|| device.name.clone());
+                }
+                devices.push(Device { name: device.name.clone(), traits });
+            }
+            lowered.push(Slice {
+                name: name.clone(),
+                generation: slice.generation,
+                slice_count: slice.slice_count,
+                reach: slice.reach.clone(),
+                devices: devices.into(),
+                counters: slice.counters.clone(),
+            });
+        }
+        (Pool { slices: lowered }, profiles)
+    }
+
+    fn traits(
+        &mut self,
+        driver: &Name,
+        device: &DeviceRecord,
+        rules: &[TaintRuleRecord],
+    ) -> Shared<Traits> {
+        let kind = &device.kind;
+        let mut taints: Vec<Taint> = kind.taints.to_vec();
+        let names_it =
+            |rule: &&TaintRuleRecord| rule.device.as_ref().is_none_or(|name| *name == device.name);
+        taints.extend(rules.iter().filter(names_it).filter_map(|rule| rule.taint.clone()));
+        let traits = Shared::new(Traits {
+            profile: self.profile(driver, device),
+            attributes: self.compared(device),
+            capacity: kind.capacity.clone(),
+            counters: kind.counters.clone(),
+            taints: taints.into(),
+            shareable: kind.shareable,
+            binds_to_node: kind.binds_to_node,
+            binding: kind.binding.clone(),
+            reach: kind.reach.clone(),
+        });
+        match self.traits.get(&traits) {
+            Some(shared) => shared.clone(),
+            None => {
+                self.traits.insert(traits.clone());
+                traits
+            }
+        }
+    }
+
+    fn profile(&mut self, driver: &Name, device: &DeviceRecord) -> ProfileId {
+        let reads = |(name, value): &&(AttributeName, Value)| {
+            self.live.reads_attribute(*name) || self.attributes.is_broken(*value)
+        };
+        let attributes = device.attributes.iter().filter(reads).copied().collect();
+        let capacities = device.kind.capacity.iter().zip(&device.kind.written);
+        let capacity = capacities
+            .filter(|(c, _)| self.live.reads_capacity(driver, &c.name))
+            .map(|(c, written)| (c.name.clone(), *written))
+            .collect();
+        let allow_multiple = self.live.reads_sharing() && device.kind.allow_multiple == Some(true);
+        self.profiles.add(Projection {
+            driver: driver.clone(),
+            allow_multiple,
+            attributes,
+            capacity,
+        })
+    }
+
+    /// The attributes that a live constraint or wish compares.
+    fn compared(&mut self, device: &DeviceRecord) -> Box<[(Name, AttributeValue)]> {
+        let lists = self.compat.is_on(Gate::DRAListTypeAttributes);
+        let mut compared = Vec::new();
+        for name in self.live.compared() {
+            let Some(id) = self.attributes.find(name) else { continue };
+            let found = device.attributes.binary_search_by_key(&id, |(name, _)| *name);
+            let Some(value) = found.ok().and_then(|at| device.attributes.get(at)) else { continue };
+            let Some(value) = self.attributes.value_of(value.1) else { continue };
+            if let Some(value) = comparable_if(value, lists, self.names) {
+                compared.push((name.clone(), value));
+            }
+        }
+        compared.into()
+    }
+}
+
+/// A value as constraints see it. Without list attributes a list is not looked at, and is as no
+/// value at all; with them an attribute without a value is as none.
+fn comparable_if(
+    value: &DeviceAttribute,
+    lists: bool,
+    names: &mut Names,
+) -> Option<AttributeValue> {
+    match comparable(value, names) {
+        AttributeValue::Unset if lists => None,
+        AttributeValue::List(_) if !lists => Some(AttributeValue::Unset),
+        value @ (AttributeValue::Int(_)
+        | AttributeValue::Bool(_)
+        | AttributeValue::String(_)
+        | AttributeValue::Version(_)
+        | AttributeValue::List(_)
+        | AttributeValue::Unset) => Some(value),
+    }
+}

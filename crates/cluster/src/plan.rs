@@ -1,0 +1,59 @@
+//! The one caller of [`decide`](phalanx_engine::Engine::decide): commands, what-if questions, cures,
+//! simulations and the controller all plan here.
+
+use phalanx_engine::{
+    Change, Decision, Effort, FlightId, GroupKey, NodeKey, Policy, Report, Seat, Timestamp,
+};
+
+use crate::world::World;
+
+/// What a plan is asked with, besides the world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// The time of the question; none where none was given or read.
+    pub now: Option<Timestamp>,
+    /// How to choose.
+    pub policy: Policy,
+    /// Bound of the search.
+    pub effort: Effort,
+}
+
+/// A decision with what it was asked with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What it was asked with.
+    pub options: PlanOptions,
+    /// What was decided.
+    pub decision: Decision,
+}
+
+/// Decides everything that is pending. The world is as before, but for what the engine remembers.
+pub fn plan(world: &mut World, options: &PlanOptions) -> Plan {
+    let PlanOptions { now, policy, effort } = *options;
+    let decision = world.engine().decide(&policy, now.unwrap_or_default(), effort);
+    Plan { options: *options, decision }
+}
+
+/// The whole account for one group: every node, every check. None if nothing of it is pending.
+pub fn why(world: &mut World, group: &GroupKey, options: &PlanOptions) -> Option<Report> {
+    world.engine().probe(&options.policy, group, options.effort)
+}
+
+/// The account of one node: what it is to every pending group, in queue order.
+pub fn why_node(world: &mut World, node: &NodeKey, options: &PlanOptions) -> Vec<Report> {
+    world.engine().probe_node(&options.policy, node, options.effort)
+}
+
+/// The account for what is missing of a group that is placed in part: as [`why`], with the seats
+/// that it gets counted as taken.
+pub fn why_short(
+    world: &World,
+    group: &GroupKey,
+    seats: &[Seat],
+    options: &PlanOptions,
+) -> Option<Report> {
+    let mut fork = world.clone();
+    let flight = FlightId(u64::MAX);
+    fork.engine().apply([Change::Assume(flight, group.clone(), seats.to_vec())]);
+    why(&mut fork, group, options)
+}

@@ -1,0 +1,120 @@
+//! Which wishes of `phalanx.dev/align` a placed pod has, and which of them its devices keep. The
+//! placement itself is the engine's: here it is only named.
+
+use phalanx_engine::{DeviceKey, Level, Name, NodeKey, PoolKey};
+use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignLevel, AlignRule, Strength};
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+use super::build::{claim_reference, object_of};
+use super::schema::PodView;
+use crate::lower::{ClaimInfo, GroupInfo, PodInfo};
+use crate::words::{self, AlignWords};
+use crate::world::World;
+
+/// The notes on what is aligned and what is not. `unaligned` is how many preferred levels the engine
+/// counts as not kept, where that is known of this pod alone.
+pub(super) fn notes(
+    world: &World,
+    info: &GroupInfo,
+    pod: &PodInfo,
+    view: &PodView,
+    unaligned: Option<u16>,
+) -> Vec<String> {
+    let mut found = AlignWords { unaligned, ..AlignWords::default() };
+    for (claim, rule) in wishes(world, info, pod) {
+        let own = |name: &str| claim.is_none_or(|claim| *claim.claim.key().0.name == *name);
+        let devices: Vec<DeviceKey> =
+            view.devices.iter().filter(|d| own(&d.claim)).map(device_key).collect();
+        if devices.len() < 2 {
+            continue;
+        }
+        let level = level(rule.level);
+        let kept = rule.strength == Strength::Required || unaligned == Some(0);
+        let node = view.node.as_ref().map(|node| NodeKey(Name::new(node)));
+        let links = || world.links(&node?).map(|links| words::in_one(links, &devices, level));
+        let levels = if kept || links() == Some(true) { &mut found.kept } else { &mut found.unmet };
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    words::align_notes(&found)
+}
+
+fn device_key(device: &super::schema::DeviceView) -> DeviceKey {
+    let pool = PoolKey { driver: Name::new(&device.driver), pool: Name::new(&device.pool) };
+    DeviceKey { pool, device: Name::new(&device.device) }
+}
+
+/// The wishes over all of the pod's devices, and those inside one claim.
+fn wishes<'a>(
+    world: &World,
+    info: &GroupInfo,
+    pod: &'a PodInfo,
+) -> Vec<(Option<&'a ClaimInfo>, AlignRule)> {
+    let mut all: Vec<(Option<&ClaimInfo>, AlignRule)> = Vec::new();
+    let of_pod = first_of(world, &of_pod(info));
+    all.extend(of_pod.into_iter().map(|rule| (None, rule)));
+    for claim in &pod.claims {
+        let key = claim.claim.key();
+        let mut from = vec![claim_reference(key)];
+        from.extend(claim.template.as_ref().map(|template| ObjectRef {
+            kind: Kind::ResourceClaimTemplate,
+            namespace: key.0.namespace.to_string(),
+            name: template.to_string(),
+        }));
+        all.extend(first_of(world, &from).into_iter().map(|rule| (Some(claim), rule)));
+    }
+    all
+}
+
+/// Where a pod's own wish may stand: on itself, else on its workload.
+fn of_pod(info: &GroupInfo) -> Vec<ObjectRef> {
+    let owner = info.owner.as_ref().map(|owner| ObjectRef {
+        kind: if owner.kind.as_str() == "job" { Kind::Job } else { Kind::Deployment },
+        namespace: owner.object.namespace.to_string(),
+        name: owner.object.name.to_string(),
+    });
+    std::iter::once(object_of(info)).chain(owner).collect()
+}
+
+/// The rules of the first of these objects that has any.
+fn first_of(world: &World, objects: &[ObjectRef]) -> Vec<AlignRule> {
+    let all = objects.iter().filter_map(|object| world.objects()?.get(object));
+    let rules = all
+        .flat_map(metas)
+        .filter_map(|meta| AlignRule::parse(meta.annotations.get(ALIGN_ANNOTATION)?).ok());
+    rules.into_iter().find(|rules| !rules.is_empty()).unwrap_or_default()
+}
+
+/// The metadata of an object that may carry a wish, the one that counts first.
+fn metas(object: &Object) -> Vec<&ObjectMeta> {
+    match object {
+        Object::Pod(pod) => vec![&pod.metadata],
+        Object::ResourceClaim(claim) => vec![&claim.metadata],
+        Object::ResourceClaimTemplate(template) => {
+            vec![&template.spec.metadata, &template.metadata]
+        }
+        Object::Job(job) => vec![&job.spec.template.metadata, &job.metadata],
+        Object::Deployment(deployment) => {
+            vec![&deployment.spec.template.metadata, &deployment.metadata]
+        }
+        Object::Node(_)
+        | Object::Namespace(_)
+        | Object::PriorityClass(_)
+        | Object::ResourceSlice(_)
+        | Object::DeviceClass(_)
+        | Object::DeviceTaintRule(_)
+        | Object::NodeTopology(_) => Vec::new(),
+    }
+}
+
+fn level(level: AlignLevel) -> Level {
+    match level {
+        AlignLevel::Island => Level::Island,
+        AlignLevel::Switch => Level::Switch,
+        AlignLevel::Root => Level::Root,
+        AlignLevel::Numa => Level::Numa,
+        AlignLevel::Rail => Level::Rail,
+    }
+}

@@ -1,0 +1,562 @@
+//! From a plan to its document.
+
+use std::collections::BTreeMap;
+
+use phalanx_engine::{
+    Act, ClaimKey, Cost, DeviceOrder, Example, Facts, Grant, GroupKey, Name, PodKey, Report, Seat,
+    Short, Tally, Timestamp, Verdict, Why,
+};
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+use super::align;
+use super::groups::groups;
+use super::schema::{
+    API_VERSION, CompatView, CureView, DeviceView, Document, ExampleView, FindingView, PodView,
+    PolicyView, ReasonView, Summary, VerdictWord, proof, scope,
+};
+use crate::cure::{Bench, Subject, Trials, cures};
+use crate::edit::Edit;
+use crate::finding::Finding;
+use crate::lower::{ClaimName, GroupInfo, PodInfo, is_device_counter};
+use crate::plan::{Plan, why, why_short};
+use crate::raise::{quantity, share_id};
+use crate::words::{self, Words};
+use crate::world::World;
+
+/// What is shown beside the plan itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ViewOptions {
+    /// Trials that may be spent on cures, for all groups together; none names none.
+    pub trials: Option<Trials>,
+    /// Whether these are the trials of a question about one object: there is no smaller one.
+    pub alone: bool,
+}
+
+/// The document of a plan.
+pub fn plan_document(world: &mut World, plan: &Plan, options: &ViewOptions) -> Document {
+    let open = |(group, verdict): &(GroupKey, Verdict)| (!is_whole(verdict)).then(|| group.clone());
+    let groups: Vec<GroupKey> = plan.decision.verdicts.iter().filter_map(open).collect();
+    let healing = cures_of_all(world, plan, &groups, &BTreeMap::new(), options);
+    let mut builder = Builder::new(world, plan, healing);
+    for (group, verdict) in &plan.decision.verdicts {
+        builder.group(group, verdict);
+    }
+    builder.finish(|_| true)
+}
+
+/// Whether all of a group is placed.
+pub(super) fn is_whole(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Placed { short, .. } => short.is_none(),
+        Verdict::Waits(_) | Verdict::Refused(_) | Verdict::GaveUp(..) => false,
+    }
+}
+
+/// What could be found of a group's cures.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CuresFound {
+    cures: Vec<CureView>,
+    /// What to say where the trials were spent before all were tried.
+    cut: Option<String>,
+}
+
+impl CuresFound {
+    /// Of a group for which none was looked for, because there are so many beside it.
+    pub(super) fn untried(group: &GroupKey) -> Self {
+        Self { cures: Vec::new(), cut: Some(words::cures_cut(Some(group))) }
+    }
+}
+
+/// The cures of these groups, with the trials shared out evenly; what one leaves the next may take.
+/// `known` holds accounts that were asked for already.
+pub(super) fn cures_of_all(
+    world: &mut World,
+    plan: &Plan,
+    groups: &[GroupKey],
+    known: &BTreeMap<GroupKey, Report>,
+    options: &ViewOptions,
+) -> BTreeMap<GroupKey, CuresFound> {
+    let mut all = BTreeMap::new();
+    let Some(Trials(mut left)) = options.trials else { return all };
+    let mut bench = Bench::default();
+    for (at, group) in groups.iter().enumerate() {
+        let waiting = u32::try_from(groups.len() - at).unwrap_or(u32::MAX);
+        let share = left.div_ceil(waiting);
+        let mut trials = Trials(share);
+        let (cures, all_tried) =
+            cures_of(world, &mut bench, plan, group, known.get(group), &mut trials);
+        // Asked alone, it has all the trials that there are.
+        let alone = (groups.len() > 1 || !options.alone).then_some(group);
+        let cut = (!all_tried).then(|| words::cures_cut(alone));
+        all.insert(group.clone(), CuresFound { cures, cut });
+        left -= share - trials.0;
+    }
+    all
+}
+
+/// The cures of one group, as they are shown, and whether all were tried.
+fn cures_of(
+    world: &mut World,
+    bench: &mut Bench,
+    plan: &Plan,
+    group: &GroupKey,
+    known: Option<&Report>,
+    trials: &mut Trials,
+) -> (Vec<CureView>, bool) {
+    if *trials == Trials(0) {
+        return (Vec::new(), false);
+    }
+    let Some(info) = world.lowering().group(group) else { return (Vec::new(), true) };
+    let asked = if known.is_some() { None } else { account(world, plan, group) };
+    let Some(report) = known.or(asked.as_ref()) else { return (Vec::new(), true) };
+    let subject = subject(&info, seats_of(plan, group).len());
+    let (found, all_tried) = cures(world, bench, plan, &subject, report, trials);
+    (found.iter().map(cure_view).collect(), all_tried)
+}
+
+/// The account of what is not placed of a group, or of its first seat where all is.
+pub(super) fn account(world: &mut World, plan: &Plan, group: &GroupKey) -> Option<Report> {
+    let short = plan.decision.verdicts.iter().any(|(of, verdict)| {
+        of == group && matches!(verdict, Verdict::Placed { short: Some(_), .. })
+    });
+    if short {
+        return why_short(world, group, seats_of(plan, group), &plan.options);
+    }
+    why(world, group, &plan.options)
+}
+
+fn cure_view(edit: &Edit) -> CureView {
+    CureView { edit: edit.to_string(), message: words::cure_sentence(edit) }
+}
+
+fn subject(info: &GroupInfo, placed: usize) -> Subject {
+    let claims =
+        info.roles.iter().flat_map(|role| &role.pods).next().map_or(&[][..], |pod| &pod.claims);
+    let of_claim = |claim: &crate::lower::ClaimInfo| {
+        let (kind, name) = match (&claim.claim, &claim.template) {
+            (ClaimName::Planned(_), Some(template)) => (Kind::ResourceClaimTemplate, template),
+            (ClaimName::Planned(key) | ClaimName::Real(key), _) => {
+                (Kind::ResourceClaim, &key.0.name)
+            }
+        };
+        let namespace = info.key.object.namespace.to_string();
+        Some(ObjectRef { kind, namespace, name: name.to_string() })
+    };
+    Subject {
+        group: info.key.clone(),
+        spec_of: object_of(info),
+        claims: claims.iter().map(of_claim).collect(),
+        placed: u32::try_from(placed).unwrap_or(u32::MAX),
+    }
+}
+
+/// The object that a group is declared by.
+pub(super) fn object_of(info: &GroupInfo) -> ObjectRef {
+    ObjectRef {
+        kind: info.kind,
+        namespace: info.key.object.namespace.to_string(),
+        name: info.key.object.name.to_string(),
+    }
+}
+
+/// The seats that a plan gives to a group.
+fn seats_of<'a>(plan: &'a Plan, group: &GroupKey) -> &'a [Seat] {
+    let acts = plan.decision.acts.iter();
+    let mut placed = acts.filter_map(|act| match act {
+        Act::Place(of, seats, _) if of == group => Some(seats.as_slice()),
+        Act::Place(..) | Act::Admit(_) | Act::Hold(..) | Act::Release(..) | Act::Evict { .. } => {
+            None
+        }
+    });
+    placed.next().unwrap_or_default()
+}
+
+/// A document under way.
+pub(super) struct Builder<'a> {
+    pub(super) world: &'a World,
+    pub(super) plan: &'a Plan,
+    seats: BTreeMap<&'a GroupKey, (&'a [Seat], &'a Cost)>,
+    cures: BTreeMap<GroupKey, CuresFound>,
+    /// Devices of the claims that the plan allocates, for the pods that share them.
+    allocated: BTreeMap<ClaimKey, Vec<DeviceView>>,
+    pub(super) pods: Vec<PodView>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(
+        world: &'a World,
+        plan: &'a Plan,
+        cures: BTreeMap<GroupKey, CuresFound>,
+    ) -> Self {
+        let mut seats: BTreeMap<&GroupKey, (&[Seat], &Cost)> = BTreeMap::new();
+        for act in &plan.decision.acts {
+            if let Act::Place(group, placed, cost) = act {
+                seats.insert(group, (placed, cost));
+            }
+        }
+        Self { world, plan, seats, cures, allocated: BTreeMap::new(), pods: Vec::new() }
+    }
+
+    /// Adds the pods of one group.
+    pub(super) fn group(&mut self, group: &GroupKey, verdict: &Verdict) {
+        let Some(info) = self.world.lowering().group(group) else { return };
+        let placed = self.seats.get(group).copied();
+        let seats: BTreeMap<&PodKey, &Seat> = placed
+            .iter()
+            .flat_map(|(seats, _)| seats.iter())
+            .filter_map(|seat| Some((who_sits(seat, &info)?, seat)))
+            .collect();
+        for pod in info.roles.iter().flat_map(|role| &role.pods) {
+            let view = match (seats.get(&pod.key), verdict) {
+                (Some(seat), Verdict::Placed { optimal, .. }) => {
+                    let view = self.bare(&info, pod, VerdictWord::Placed);
+                    let mut view = self.placed(view, pod, seat, proof(*optimal));
+                    // The cost is the group's: of one pod it can be told whose it is.
+                    let cost = placed.map(|(_, cost)| cost.devices.unaligned);
+                    let unaligned = cost.filter(|all| seats.len() == 1 || *all == 0);
+                    view.notes.extend(align::notes(self.world, &info, pod, &view, unaligned));
+                    view
+                }
+                (Some(_) | None, verdict) => self.not_placed(&info, pod, verdict),
+            };
+            self.pods.push(view);
+        }
+    }
+
+    /// A pod of which nothing but its verdict is known.
+    pub(super) fn bare(&self, info: &GroupInfo, pod: &PodInfo, verdict: VerdictWord) -> PodView {
+        let workload = match (&info.owner, info.kind) {
+            (Some(owner), _) => Some(owner.to_string()),
+            (None, Kind::Pod) => None,
+            (None, _) => Some(info.key.to_string()),
+        };
+        PodView {
+            namespace: pod.key.0.namespace.to_string(),
+            name: pod.key.0.name.to_string(),
+            planned: pod.planned,
+            rank: workload.is_some().then_some(pod.index),
+            group: workload,
+            role: None,
+            verdict,
+            node: None,
+            devices: Vec::new(),
+            optimal: None,
+            reasons: Vec::new(),
+            cures: Vec::new(),
+            effort: None,
+            notes: Vec::new(),
+            checks: None,
+            nodes: None,
+        }
+    }
+
+    fn placed(
+        &mut self,
+        mut view: PodView,
+        pod: &PodInfo,
+        seat: &Seat,
+        optimal: &'static str,
+    ) -> PodView {
+        let node = seat.node.0.to_string();
+        for (at, claim) in pod.claims.iter().enumerate() {
+            let key = claim.claim.key();
+            if pod.claims[..at].iter().any(|other| other.claim.key() == key) {
+                // A claim that is named twice is one claim.
+                continue;
+            }
+            let grants: Vec<&Grant> =
+                seat.grants.iter().filter(|grant| usize::from(grant.claim) == at).collect();
+            let devices = if grants.is_empty() {
+                let known = self.allocated.get(key).cloned();
+                known.unwrap_or_else(|| held_devices(self.world, key))
+            } else {
+                if self.released(key) {
+                    view.notes.push(words::release_note(&key.0.name));
+                }
+                let devices = grants.iter().enumerate();
+                let devices: Vec<DeviceView> = devices
+                    .map(|(index, grant)| granted_device(self.world, claim, index, grant))
+                    .collect();
+                self.allocated.insert(key.clone(), devices.clone());
+                devices
+            };
+            view.devices.extend(devices);
+        }
+        let chosen: Vec<_> = seat.grants.iter().map(|grant| grant.device.clone()).collect();
+        let links = self.world.links(&seat.node);
+        view.notes.extend(words::choice_note(
+            &chosen,
+            links,
+            self.world.topology(&seat.node),
+            &node,
+        ));
+        for (resource, amount) in counters(self.world, &seat.pod, &view) {
+            view.notes.push(words::counter_note(&resource, amount, &node));
+        }
+        view.node = Some(node);
+        view.optimal = Some(optimal);
+        view
+    }
+
+    /// Whether the plan takes back what the claim holds.
+    fn released(&self, claim: &ClaimKey) -> bool {
+        let acts = &self.plan.decision.acts;
+        acts.iter().any(|act| matches!(act, Act::Release(_, released) if released == claim))
+    }
+
+    fn not_placed(&self, info: &GroupInfo, pod: &PodInfo, verdict: &Verdict) -> PodView {
+        let (word, why, effort) = match verdict {
+            Verdict::Placed { short: Some(Short { why, .. }), .. } => {
+                (VerdictWord::Waits, Some(why), None)
+            }
+            Verdict::Placed { short: None, .. } => (VerdictWord::Placed, None, None),
+            Verdict::Waits(why) => (VerdictWord::Waits, Some(why), None),
+            Verdict::Refused(why) => (VerdictWord::Refused, Some(why), None),
+            Verdict::GaveUp(why, effort) => (VerdictWord::GaveUp, Some(why), Some(effort.steps)),
+        };
+        let mut view = self.bare(info, pod, word);
+        view.reasons = why.map_or_else(Vec::new, |why| reasons(self.world, info, why));
+        let CuresFound { cures, cut } = self.cures.get(&info.key).cloned().unwrap_or_default();
+        view.cures = cures;
+        view.notes.extend(cut);
+        view.effort = effort;
+        view
+    }
+
+    /// The document of those pods that are to be shown; workloads are the sum of all their pods.
+    pub(super) fn finish(mut self, shown: impl Fn(&PodView) -> bool) -> Document {
+        let groups = groups(self.world, &self.pods);
+        let shown: Vec<PodView> =
+            std::mem::take(&mut self.pods).into_iter().filter(|pod| shown(pod)).collect();
+        let mut summary = Summary {
+            nodes: self.world.nodes_len() as u64,
+            devices: self.world.devices_len() as u64,
+            effort: self.plan.decision.spent.steps,
+            ..Summary::default()
+        };
+        for pod in &shown {
+            match pod.verdict {
+                VerdictWord::Placed => summary.placed += 1,
+                VerdictWord::Waits => summary.waits += 1,
+                VerdictWord::Refused => summary.refused += 1,
+                VerdictWord::GaveUp => summary.gave_up += 1,
+            }
+        }
+        Document {
+            api_version: API_VERSION,
+            compat: compat(self.world, self.plan.options.now),
+            policy: policy(self.plan),
+            groups,
+            pods: shown,
+            findings: self.world.findings().iter().map(FindingView::from).collect(),
+            summary,
+        }
+    }
+}
+
+/// The pod of a seat.
+pub(crate) fn who_sits<'a>(seat: &'a Seat, info: &'a GroupInfo) -> Option<&'a PodKey> {
+    match &seat.pod {
+        Some(pod) => Some(pod),
+        None => {
+            let at = usize::try_from(seat.index).ok()?;
+            Some(&info.roles.get(usize::from(seat.role))?.pods.get(at)?.key)
+        }
+    }
+}
+
+/// The time as RFC 3339.
+pub(super) fn compat(world: &World, now: Option<Timestamp>) -> CompatView {
+    let compat = world.lowering().compat();
+    let now = now.and_then(crate::raise::api_time).map(|time| time.to_string());
+    let gates = compat.changed().into_iter().map(|(gate, on)| (gate.to_owned(), on));
+    CompatView {
+        now,
+        kubernetes_version: compat.version().to_string(),
+        feature_gates: gates.collect(),
+    }
+}
+
+fn policy(plan: &Plan) -> PolicyView {
+    let options = &plan.options;
+    PolicyView {
+        device_order: match options.policy.device_order {
+            DeviceOrder::Best => "best",
+            DeviceOrder::Upstream => "upstream",
+        },
+        strict_cel: options.policy.strict_cel,
+        effort_steps: options.effort.steps,
+    }
+}
+
+fn granted_device(
+    world: &World,
+    claim: &crate::lower::ClaimInfo,
+    index: usize,
+    grant: &Grant,
+) -> DeviceView {
+    let shared = grant.share.as_ref().and_then(|_| world.lowering().device(&grant.device));
+    let like = |name: &Name| {
+        let found = shared.as_ref()?.capacity.iter().find(|(own, _)| own == name);
+        found.map(|(_, quantity)| quantity)
+    };
+    let key = claim.claim.key();
+    let request = claim.spec.requests.get(usize::from(grant.request));
+    let request = request.map_or_else(String::new, |request| {
+        let sub = request.first_available.get(usize::from(grant.alternative));
+        sub.map_or_else(|| request.name.clone(), |sub| format!("{}/{}", request.name, sub.name))
+    });
+    let consumed = grant.share.iter().flat_map(|share| share.iter());
+    let reference = claim_reference(key);
+    DeviceView {
+        claim: key.0.name.to_string(),
+        request,
+        driver: grant.device.pool.driver.to_string(),
+        pool: grant.device.pool.pool.to_string(),
+        device: grant.device.device.to_string(),
+        share_id: grant.share.as_ref().map(|_| share_id(&reference, index)),
+        consumed_capacity: consumed
+            .map(|(name, nanos)| (name.to_string(), quantity(*nanos, like(name)).to_string()))
+            .collect(),
+        admin_access: grant.admin,
+    }
+}
+
+/// What a claim is referred to by.
+pub(crate) fn claim_reference(key: &ClaimKey) -> ObjectRef {
+    ObjectRef {
+        kind: Kind::ResourceClaim,
+        namespace: key.0.namespace.to_string(),
+        name: key.0.name.to_string(),
+    }
+}
+
+/// The devices that a claim holds on the board.
+pub(super) fn held_devices(world: &World, key: &ClaimKey) -> Vec<DeviceView> {
+    let found = world.objects().and_then(|objects| objects.get(&claim_reference(key)));
+    let Some(Object::ResourceClaim(claim)) = found else { return Vec::new() };
+    let results = claim.status.allocation.iter().flat_map(|a| &a.devices.results);
+    results
+        .map(|result| DeviceView {
+            claim: claim.metadata.name.clone(),
+            request: result.request.clone(),
+            driver: result.driver.clone(),
+            pool: result.pool.clone(),
+            device: result.device.clone(),
+            share_id: result.share_id.clone(),
+            consumed_capacity: result
+                .consumed_capacity
+                .iter()
+                .map(|(name, quantity)| (name.clone(), quantity.to_string()))
+                .collect(),
+            admin_access: result.admin_access == Some(true),
+        })
+        .collect()
+}
+
+/// The device counters that the pod asks for, with their amounts.
+fn counters(world: &World, pod: &Option<PodKey>, view: &PodView) -> BTreeMap<String, i64> {
+    let mut counted = BTreeMap::new();
+    let Some(objects) = world.objects() else { return counted };
+    let namespace = view.namespace.clone();
+    let of = match (pod, &view.group) {
+        (None, Some(group)) => {
+            let target = crate::edit::parse_target(group).ok();
+            target.map(|target| target.reference(&namespace))
+        }
+        (Some(_) | None, _) => {
+            Some(ObjectRef { kind: Kind::Pod, namespace, name: view.name.clone() })
+        }
+    };
+    let spec = of.and_then(|of| crate::audit::pod_spec(objects, &of));
+    for container in spec.iter().flat_map(|spec| &spec.containers) {
+        let (requests, limits) = (&container.resources.requests, &container.resources.limits);
+        let all = limits.iter().filter(|(name, _)| !requests.contains_key(*name)).chain(requests);
+        for (resource, quantity) in all {
+            if is_device_counter(resource) && quantity.value_ceil() > 0 {
+                *counted.entry(resource.clone()).or_default() += quantity.value_ceil();
+            }
+        }
+    }
+    counted
+}
+
+/// The rows of a funnel, the deciding one first: of what is refused, what stays in the way whatever
+/// is freed or healed; of what waits, what stands in the way on the nearest miss. The others follow
+/// in order of precedence.
+pub(super) fn reasons(world: &World, info: &GroupInfo, why: &Why) -> Vec<ReasonView> {
+    let mut rows: Vec<ReasonView> =
+        why.tally.iter().map(|tally| reason(world, info, tally)).collect();
+    let at = why.tally.iter().position(|tally| tally.reason == why.first);
+    let now = at.map(|at| rows.remove(at));
+    let first = match (&why.never, now) {
+        (None, now) => now,
+        (Some(never), Some(now)) => Some(ReasonView {
+            nodes: now.nodes,
+            devices: now.devices,
+            ..reason(world, info, never)
+        }),
+        (Some(never), None) => {
+            let row = reason(world, info, never);
+            let message = words::even_then(&row.message);
+            Some(ReasonView { nodes: 0, devices: 0, message, ..row })
+        }
+    };
+    first.into_iter().chain(rows).collect()
+}
+
+fn reason(world: &World, info: &GroupInfo, tally: &Tally) -> ReasonView {
+    let words = look_up(world, info, &tally.example);
+    ReasonView {
+        code: tally.reason.code(),
+        check: tally.reason.check(),
+        scope: scope(tally.reason.scope()),
+        nodes: tally.nodes,
+        devices: tally.devices,
+        example: example(&tally.example),
+        message: words::sentence_on_node(tally.reason, &tally.example, &words),
+    }
+}
+
+fn example(example: &Example) -> Option<ExampleView> {
+    let device = example.device.as_ref();
+    let view = ExampleView {
+        node: example.node.as_ref().map(|node| node.0.to_string()),
+        driver: device.map(|device| device.pool.driver.to_string()),
+        pool: device.map(|device| device.pool.pool.to_string()),
+        device: device.map(|device| device.device.to_string()),
+    };
+    (view != ExampleView::default()).then_some(view)
+}
+
+/// The names behind an example's numbers.
+pub(super) fn look_up(world: &World, info: &GroupInfo, example: &Example) -> Words {
+    let Facts::Devices(facts) = &example.facts else { return Words::default() };
+    let pod = info.roles.iter().flat_map(|role| &role.pods).next();
+    let claims = pod.map_or(&[][..], |pod| &pod.claims);
+    let claim = claims.get(usize::from(facts.claim)).filter(|_| claims.len() > 1);
+    let selector = facts.selector.zip(example.device.as_ref());
+    let value = facts.attribute.as_ref().zip(example.device.as_ref());
+    Words {
+        claim: claim.map(|claim| claim.pod_claim.to_string()),
+        selector: selector.and_then(|(selector, device)| world.explain(selector, device)),
+        value: value.and_then(|(attribute, device)| world.attribute(attribute, device)),
+    }
+}
+
+impl From<&Finding> for FindingView {
+    fn from(finding: &Finding) -> Self {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Self {
+            severity: finding.severity.as_str().to_owned(),
+            object: finding
+                .object
+                .as_ref()
+                .map(|object| crate::edit::Target::from(object).to_string()),
+            file: text(&finding.file),
+            line: (finding.line > 0).then_some(u64::from(finding.line)),
+            path: text(&finding.path),
+            message: finding.message.clone(),
+        }
+    }
+}

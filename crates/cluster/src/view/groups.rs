@@ -1,0 +1,64 @@
+//! Workloads: the sum of their pods, running, waiting and not created yet.
+
+use std::collections::BTreeMap;
+
+use phalanx_engine::{GroupKey, Name, Scoped};
+
+use super::schema::{GroupView, PodView, VerdictWord};
+use crate::world::World;
+
+/// The workloads of these pods, in the order of their first pods.
+pub(super) fn groups(world: &World, pods: &[PodView]) -> Vec<GroupView> {
+    let mut views: Vec<GroupView> = Vec::new();
+    let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for pod in pods {
+        let Some(group) = &pod.group else { continue };
+        let place = *places.entry((&pod.namespace, group)).or_insert_with(|| {
+            views.push(empty(&pod.namespace, group));
+            views.len() - 1
+        });
+        let Some(view) = views.get_mut(place) else { continue };
+        view.wanted += 1;
+        if pod.verdict == VerdictWord::Placed {
+            view.placed += 1;
+        } else if view.short == 0 {
+            view.reasons.clone_from(&pod.reasons);
+            view.cures.clone_from(&pod.cures);
+            view.verdict = pod.verdict;
+            view.short = 1;
+        } else {
+            view.short += 1;
+            view.verdict = view.verdict.min(pod.verdict);
+        }
+    }
+    for view in &mut views {
+        if view.placed > 0 {
+            view.verdict = VerdictWord::Placed;
+        }
+        let running = running(world, view);
+        view.wanted += running;
+        view.placed += running;
+    }
+    views
+}
+
+fn empty(namespace: &str, group: &str) -> GroupView {
+    let (kind, name) = group.split_once('/').unwrap_or(("", group));
+    GroupView {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        verdict: VerdictWord::Placed,
+        wanted: 0,
+        placed: 0,
+        short: 0,
+        reasons: Vec::new(),
+        cures: Vec::new(),
+    }
+}
+
+/// Pods of the workload that are on nodes.
+fn running(world: &World, view: &GroupView) -> u32 {
+    let object = Scoped { namespace: Name::new(&view.namespace), name: Name::new(&view.name) };
+    world.lowering().running(&GroupKey { object, kind: Name::new(&view.kind) })
+}

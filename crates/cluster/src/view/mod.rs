@@ -1,0 +1,15 @@
+//! What is shown: a plan, or the answer to a why, as one document of the schema.
+
+mod align;
+mod build;
+mod groups;
+mod schema;
+mod why;
+
+pub use build::{ViewOptions, plan_document};
+pub(crate) use build::{claim_reference, who_sits};
+pub use schema::*;
+pub use why::{node_asked, why_document};
+
+#[cfg(test)]
+mod tests;

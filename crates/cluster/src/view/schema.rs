@@ -1,0 +1,325 @@
+//! The JSON that scripts rely on: `docs/schema.md` describes every field, and a test holds the two
+//! together. An addition is a minor version; readers ignore what they don't know.
+
+use std::collections::BTreeMap;
+
+use phalanx_engine::{Proof, Scope, Status, Verdict};
+use serde::Serialize;
+
+/// The version of the schema.
+pub const API_VERSION: &str = "phalanx.dev/plan/v1";
+
+/// What `plan` and `why` answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Document {
+    /// Version of the schema.
+    pub api_version: &'static str,
+    /// What the answer depends on beside the objects.
+    pub compat: CompatView,
+    /// How was chosen.
+    pub policy: PolicyView,
+    /// Every pod that waits or is planned, in queue order.
+    pub pods: Vec<PodView>,
+    /// Every workload that has such pods, in queue order.
+    pub groups: Vec<GroupView>,
+    /// What was found wrong while reading.
+    pub findings: Vec<FindingView>,
+    /// Counts.
+    pub summary: Summary,
+}
+
+/// Time, version and gates.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompatView {
+    /// The time of the question, RFC 3339; none where none was given or read.
+    pub now: Option<String>,
+    /// Minor version of Kubernetes.
+    pub kubernetes_version: String,
+    /// Feature gates that differ from the version's defaults.
+    pub feature_gates: BTreeMap<String, bool>,
+}
+
+/// How was chosen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyView {
+    /// `best` or `upstream`.
+    pub device_order: &'static str,
+    /// Whether a CEL error ends the pod's attempt.
+    pub strict_cel: bool,
+    /// Bound of the search for each seat and node, in steps.
+    pub effort_steps: u64,
+}
+
+/// A verdict as scripts read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum VerdictWord {
+    /// It starts.
+    Placed,
+    /// It does not fit now.
+    Waits,
+    /// It can't fit.
+    Refused,
+    /// The search ended at its bound.
+    GaveUp,
+}
+
+impl VerdictWord {
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Placed => "placed",
+            Self::Waits => "waits",
+            Self::Refused => "refused",
+            Self::GaveUp => "gaveUp",
+        }
+    }
+}
+
+impl From<&Verdict> for VerdictWord {
+    fn from(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Placed { .. } => Self::Placed,
+            Verdict::Waits(_) => Self::Waits,
+            Verdict::Refused(_) => Self::Refused,
+            Verdict::GaveUp(..) => Self::GaveUp,
+        }
+    }
+}
+
+/// A pod.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodView {
+    /// Namespace.
+    pub namespace: String,
+    /// Name; of a pod that is not created yet the name that we give it.
+    pub name: String,
+    /// `true` where the pod is not created yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
+    /// The workload that it is of, as `KIND/NAME`.
+    pub group: Option<String>,
+    /// Its role in the group.
+    pub role: Option<String>,
+    /// Its rank in the group.
+    pub rank: Option<u32>,
+    /// Its verdict.
+    pub verdict: VerdictWord,
+    /// Where it is placed.
+    pub node: Option<String>,
+    /// The devices that it gets, those of claims allocated before included.
+    pub devices: Vec<DeviceView>,
+    /// Whether a better place is ruled out: `proven`, `firstFit` or `bounded`.
+    pub optimal: Option<&'static str>,
+    /// Why it is not placed, by reason.
+    pub reasons: Vec<ReasonView>,
+    /// What would place it.
+    pub cures: Vec<CureView>,
+    /// Steps after which the search ended, where it gave up.
+    pub effort: Option<u64>,
+    /// What else is to be known of the placement.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// `why` only: failures that stand before any node is looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<CheckView>>,
+    /// `why` only: every node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Vec<NodeView>>,
+}
+
+/// A device that a pod gets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceView {
+    /// The ResourceClaim.
+    pub claim: String,
+    /// The request, as `main` or `main/sub`.
+    pub request: String,
+    /// Driver.
+    pub driver: String,
+    /// Pool.
+    pub pool: String,
+    /// Device.
+    pub device: String,
+    /// The share of a shared device.
+    #[serde(rename = "shareID", skip_serializing_if = "Option::is_none")]
+    pub share_id: Option<String>,
+    /// What the share takes of each capacity.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub consumed_capacity: BTreeMap<String, String>,
+    /// Whether the device is only looked at.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub admin_access: bool,
+}
+
+/// A reason, with how many fell for it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReasonView {
+    /// Stable name.
+    pub code: &'static str,
+    /// kube-scheduler's plugin; empty where none makes the check.
+    pub check: &'static str,
+    /// What it is about: `object`, `queue`, `group`, `node` or `device`.
+    pub scope: &'static str,
+    /// Nodes that fell for it.
+    pub nodes: u32,
+    /// Devices that fell for it.
+    pub devices: u32,
+    /// One of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub example: Option<ExampleView>,
+    /// The sentence.
+    pub message: String,
+}
+
+/// One case of a reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExampleView {
+    /// The node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The device's driver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// The device's pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// The device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+}
+
+/// A change that would help.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CureView {
+    /// The text for `--if`.
+    #[serde(rename = "if")]
+    pub edit: String,
+    /// The sentence.
+    pub message: String,
+}
+
+/// A failing check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckView {
+    /// Stable name of the reason.
+    pub code: &'static str,
+    /// kube-scheduler's plugin; empty where none makes the check.
+    pub check: &'static str,
+    /// `Unschedulable`, `UnschedulableAndUnresolvable` or `Error`.
+    pub status: &'static str,
+    /// The sentence.
+    pub message: String,
+}
+
+/// A node, for one pod.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeView {
+    /// Name.
+    pub name: String,
+    /// Whether the pod fits there.
+    pub fits: bool,
+    /// All failing checks, in kube-scheduler's order.
+    pub checks: Vec<CheckView>,
+}
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupView {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// Kind in lower case.
+    pub kind: String,
+    /// Its verdict: `placed` where any of it is.
+    pub verdict: VerdictWord,
+    /// Pods wanted, running ones included.
+    pub wanted: u32,
+    /// Pods placed, running ones included.
+    pub placed: u32,
+    /// Pods missing.
+    pub short: u32,
+    /// Why pods are missing, by reason.
+    pub reasons: Vec<ReasonView>,
+    /// What would place them.
+    pub cures: Vec<CureView>,
+}
+
+/// Something wrong in the input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FindingView {
+    /// `error`, `warning` or `info`.
+    pub severity: String,
+    /// The object, as `KIND/NAMESPACE/NAME`.
+    pub object: Option<String>,
+    /// The file.
+    pub file: Option<String>,
+    /// The line in it, from 1.
+    pub line: Option<u64>,
+    /// The field's path.
+    pub path: Option<String>,
+    /// The sentence.
+    pub message: String,
+}
+
+/// Counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Pods placed.
+    pub placed: u32,
+    /// Pods that wait.
+    pub waits: u32,
+    /// Pods refused.
+    pub refused: u32,
+    /// Pods for which the search ended at its bound.
+    pub gave_up: u32,
+    /// Nodes read.
+    pub nodes: u64,
+    /// Devices read.
+    pub devices: u64,
+    /// Steps of search spent.
+    pub effort: u64,
+}
+
+/// A scope's word.
+pub fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Object => "object",
+        Scope::Queue => "queue",
+        Scope::Group => "group",
+        Scope::Node => "node",
+        Scope::Device => "device",
+    }
+}
+
+/// A status' word, as kube-scheduler's `Code` spells it.
+pub fn status(status: Status) -> &'static str {
+    match status {
+        Status::Unschedulable => "Unschedulable",
+        Status::UnschedulableAndUnresolvable => "UnschedulableAndUnresolvable",
+        Status::Error => "Error",
+    }
+}
+
+/// A proof's word.
+pub fn proof(proof: Proof) -> &'static str {
+    match proof {
+        Proof::Proven => "proven",
+        Proof::FirstFit => "firstFit",
+        Proof::Bounded => "bounded",
+    }
+}

@@ -1,0 +1,173 @@
+//! The schema's page and what is written are one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::*;
+
+const PAGE: &str = include_str!("../../../../docs/schema.md");
+
+/// Maps whose keys are names of the user's: their inside is no part of the schema.
+const MAPS: [&str; 2] = ["compat.featureGates", "pods[].devices[].consumedCapacity"];
+
+/// Arrays of what is described elsewhere on the page.
+const AGAIN: [&str; 2] = ["groups[].reasons", "groups[].cures"];
+
+fn check() -> CheckView {
+    CheckView { code: "c", check: "k", status: "Error", message: "m".into() }
+}
+
+fn reason() -> ReasonView {
+    let text = || Some("x".to_owned());
+    let example = ExampleView { node: text(), driver: text(), pool: text(), device: text() };
+    ReasonView {
+        code: "c",
+        check: "k",
+        scope: "node",
+        nodes: 1,
+        devices: 1,
+        example: Some(example),
+        message: "m".into(),
+    }
+}
+
+fn cure() -> CureView {
+    CureView { edit: "heal n1".into(), message: "m".into() }
+}
+
+fn pod() -> PodView {
+    let device = DeviceView {
+        claim: "c".into(),
+        request: "r".into(),
+        driver: "d".into(),
+        pool: "p".into(),
+        device: "v".into(),
+        share_id: Some("s".into()),
+        consumed_capacity: BTreeMap::from([("memory".into(), "1Gi".into())]),
+        admin_access: true,
+    };
+    PodView {
+        namespace: "n".into(),
+        name: "p".into(),
+        planned: true,
+        group: Some("job/j".into()),
+        role: Some(String::new()),
+        rank: Some(0),
+        verdict: VerdictWord::Placed,
+        node: Some("n1".into()),
+        devices: vec![device],
+        optimal: Some("proven"),
+        reasons: vec![reason()],
+        cures: vec![cure()],
+        effort: Some(1),
+        notes: vec!["note".into()],
+        checks: Some(vec![check()]),
+        nodes: Some(vec![NodeView { name: "n1".into(), fits: false, checks: vec![check()] }]),
+    }
+}
+
+/// A document in which nothing is left out.
+fn full() -> Document {
+    Document {
+        api_version: API_VERSION,
+        compat: CompatView {
+            now: Some("2026-11-28T10:00:00Z".into()),
+            kubernetes_version: "1.37".into(),
+            feature_gates: BTreeMap::from([("G".into(), true)]),
+        },
+        policy: PolicyView { device_order: "best", strict_cel: false, effort_steps: 1 },
+        pods: vec![pod()],
+        groups: vec![GroupView {
+            namespace: "n".into(),
+            name: "j".into(),
+            kind: "job".into(),
+            verdict: VerdictWord::Waits,
+            wanted: 2,
+            placed: 1,
+            short: 1,
+            reasons: vec![reason()],
+            cures: vec![cure()],
+        }],
+        findings: vec![FindingView {
+            severity: "error".into(),
+            object: None,
+            file: None,
+            line: None,
+            path: None,
+            message: "m".into(),
+        }],
+        summary: Summary::default(),
+    }
+}
+
+fn paths(value: &Value, at: &str, into: &mut BTreeSet<String>) {
+    if let Value::Array(items) = value {
+        for item in items {
+            paths(item, &format!("{at}[]"), into);
+        }
+    }
+    let Value::Object(fields) = value else { return };
+    for (name, value) in fields {
+        let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+        if !MAPS.contains(&path.as_str()) && !AGAIN.contains(&path.as_str()) {
+            paths(value, &path, into);
+        }
+        into.insert(path);
+    }
+}
+
+/// First cells of the page's tables.
+fn described() -> BTreeSet<String> {
+    PAGE.lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .filter_map(|line| line.split_once('`'))
+        .map(|(path, _)| path.to_owned())
+        .collect()
+}
+
+#[test]
+fn the_page_describes_every_field_and_no_other() {
+    let document = serde_json::to_value(full()).expect("a document");
+    let mut written = BTreeSet::new();
+    paths(&document, "", &mut written);
+    let described = described();
+    let missing: Vec<_> = written.difference(&described).collect();
+    let stale: Vec<_> = described.difference(&written).collect();
+    assert!(missing.is_empty(), "docs/schema.md does not describe {missing:?}");
+    assert!(stale.is_empty(), "docs/schema.md describes what is not written: {stale:?}");
+    assert!(PAGE.contains(API_VERSION));
+}
+
+#[test]
+fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
+    let mut bare = full();
+    let pod = &mut bare.pods[0];
+    pod.planned = false;
+    pod.notes.clear();
+    (pod.checks, pod.nodes) = (None, None);
+    pod.reasons[0].example = None;
+    let device = &mut pod.devices[0];
+    device.share_id = None;
+    device.consumed_capacity.clear();
+    device.admin_access = false;
+    let (mut all, mut left) = (BTreeSet::new(), BTreeSet::new());
+    paths(&serde_json::to_value(full()).expect("a document"), "", &mut all);
+    paths(&serde_json::to_value(bare).expect("a document"), "", &mut left);
+    for path in all.difference(&left) {
+        let row = PAGE.lines().find(|line| line.starts_with(&format!("| `{path}`")));
+        let parent = [".nodes[].", ".checks[]."].iter().any(|part| path.contains(part));
+        assert!(
+            parent || row.is_some_and(|row| row.contains("optional")),
+            "docs/schema.md does not call {path} optional"
+        );
+    }
+    for line in PAGE.lines().filter(|line| line.starts_with("| `") && line.contains(", optional |"))
+    {
+        let path = line.trim_start_matches("| `").split('`').next().unwrap_or_default();
+        assert!(
+            !left.contains(path),
+            "docs/schema.md calls {path} optional, and it is always there"
+        );
+    }
+}

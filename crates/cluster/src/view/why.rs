@@ -1,0 +1,286 @@
+//! The answer to `why`: the pods that an object concerns, with every node and every failing check
+//! where the object is about pods, and with one node where it is about that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use phalanx_engine::{GroupKey, Name, NodeKey, NodeReport, Report};
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+use super::ViewOptions;
+use super::build::{
+    Builder, CuresFound, account, cures_of_all, held_devices, is_whole, look_up, object_of,
+};
+use super::schema::{CheckView, Document, NodeView, PodView, VerdictWord, status};
+use crate::lower::{ClaimName, GroupInfo, PodInfo};
+use crate::plan::{PlanOptions, plan, why_node};
+use crate::words;
+use crate::world::World;
+
+/// Most groups of one question that get an account of every node each: an account costs a plan.
+const ACCOUNTS_MAX: usize = 4;
+
+/// How far a question about an object goes.
+enum Depth {
+    /// What this node is to each pod.
+    OneNode(NodeKey),
+    /// Every node and the cures, for the first [`ACCOUNTS_MAX`] groups, those not placed first.
+    EveryNode,
+    /// The verdicts alone: the object may concern every pod there is.
+    Verdicts,
+}
+
+/// Everything about an object that was read: of a pod, a workload, a claim or a template its pods
+/// or those that ask for it, with every node and with cures; of a node, its slices or its topology
+/// every pending pod on that node alone; of anything else the verdict of each pod that it concerns.
+pub fn why_document(
+    world: &mut World,
+    object: &ObjectRef,
+    options: &PlanOptions,
+    view: &ViewOptions,
+) -> Document {
+    let plan = plan(world, options);
+    let groups: Vec<GroupKey> = plan
+        .decision
+        .verdicts
+        .iter()
+        .map(|(group, _)| group.clone())
+        .filter(|group| {
+            let info = world.lowering().group(group);
+            info.is_some_and(|info| concerns(world, object, &info))
+        })
+        .collect();
+    let mut reports: BTreeMap<GroupKey, Report> = BTreeMap::new();
+    let mut healing = BTreeMap::new();
+    match depth(world, object) {
+        Depth::OneNode(node) => {
+            let all = why_node(world, &node, options).into_iter();
+            reports.extend(all.map(|report| (report.group.clone(), report)));
+        }
+        Depth::EveryNode => {
+            let whole = |group: &&GroupKey| {
+                let verdict = plan.decision.verdicts.iter().find(|(of, _)| of == *group);
+                verdict.is_some_and(|(_, verdict)| is_whole(verdict))
+            };
+            let (placed, open): (Vec<&GroupKey>, Vec<&GroupKey>) = groups.iter().partition(whole);
+            let chosen: Vec<GroupKey> =
+                open.into_iter().chain(placed).take(ACCOUNTS_MAX).cloned().collect();
+            for group in &chosen {
+                if let Some(report) = account(world, &plan, group) {
+                    reports.insert(group.clone(), report);
+                }
+            }
+            healing = cures_of_all(world, &plan, &chosen, &reports, view);
+            let rest = groups.iter().filter(|group| !chosen.contains(group) && !whole(group));
+            if view.trials.is_some() {
+                healing.extend(rest.map(|group| (group.clone(), CuresFound::untried(group))));
+            }
+        }
+        Depth::Verdicts => {}
+    }
+    let chosen: BTreeSet<&GroupKey> = groups.iter().collect();
+    let mut builder = Builder::new(world, &plan, healing);
+    for (group, verdict) in plan.decision.verdicts.iter().filter(|(g, _)| chosen.contains(g)) {
+        let from = builder.pods.len();
+        builder.group(group, verdict);
+        let info = world.lowering().group(group);
+        if let (Some(info), Some(report)) = (info, reports.get(group)) {
+            attach(world, &info, report, object, &mut builder.pods[from..]);
+        }
+    }
+    let asked = |pod: &PodView| pod.name == object.name && pod.namespace == object.namespace;
+    if object.kind == Kind::Pod && !builder.pods.iter().any(asked) {
+        builder.pods.extend(running(world, object));
+    }
+    builder.finish(|pod| object.kind != Kind::Pod || asked(pod))
+}
+
+fn depth(world: &World, object: &ObjectRef) -> Depth {
+    if let Some(node) = node_asked(world, object) {
+        return Depth::OneNode(NodeKey(Name::new(&node)));
+    }
+    match object.kind {
+        Kind::Pod
+        | Kind::Job
+        | Kind::Deployment
+        | Kind::ResourceClaim
+        | Kind::ResourceClaimTemplate => Depth::EveryNode,
+        Kind::Node
+        | Kind::NodeTopology
+        | Kind::ResourceSlice
+        | Kind::Namespace
+        | Kind::PriorityClass
+        | Kind::DeviceClass
+        | Kind::DeviceTaintRule => Depth::Verdicts,
+    }
+}
+
+/// The report stands on the pod that is asked about, else on the group's first pod that is not
+/// placed, or on its first: its other pods are like it. It is about what is missing of a group: a
+/// pod that is placed beside that gets none.
+fn attach(
+    world: &World,
+    info: &GroupInfo,
+    report: &Report,
+    asked: &ObjectRef,
+    pods: &mut [PodView],
+) {
+    let named = |pod: &PodView| asked.kind == Kind::Pod && pod.name == asked.name;
+    let open = |pod: &PodView| pod.verdict != VerdictWord::Placed;
+    let missing = pods.iter().position(open);
+    let object = report.object.iter().map(|(reason, example)| CheckView {
+        code: reason.code(),
+        check: reason.check(),
+        status: "UnschedulableAndUnresolvable",
+        message: words::sentence(*reason, example, &look_up(world, info, example)),
+    });
+    let checks: Vec<CheckView> = object.collect();
+    let nodes = report.nodes.iter();
+    let mut nodes: Vec<NodeView> =
+        nodes.map(|node| node_view(world, info, node, checks.is_empty())).collect();
+    if nodes.is_empty() && !checks.is_empty() {
+        nodes = not_looked_at(world, asked);
+    }
+    // A row of one node is little enough to stand on each.
+    let each = node_asked(world, asked).is_some();
+    let one = pods.iter().position(named).or(missing).unwrap_or(0);
+    for (at, pod) in pods.iter_mut().enumerate() {
+        if (each || at == one) && (missing.is_none() || open(pod)) {
+            pod.checks = Some(checks.clone());
+            pod.nodes = Some(nodes.clone());
+        }
+    }
+}
+
+/// Where something stands before any node is looked at: each node, which is not fit then.
+fn not_looked_at(world: &World, asked: &ObjectRef) -> Vec<NodeView> {
+    let bare = |name: String| NodeView { name, fits: false, checks: Vec::new() };
+    if let Some(node) = node_asked(world, asked) {
+        return vec![bare(node)];
+    }
+    let nodes = world.lowering().all(Kind::Node);
+    nodes.into_iter().map(|node| bare(node.name)).collect()
+}
+
+fn node_view(world: &World, info: &GroupInfo, report: &NodeReport, open: bool) -> NodeView {
+    let checks = report.checks.iter().map(|(reason, code, example)| CheckView {
+        code: reason.code(),
+        check: reason.check(),
+        status: status(*code),
+        message: words::sentence(*reason, example, &look_up(world, info, example)),
+    });
+    NodeView {
+        name: report.node.0.to_string(),
+        fits: open && report.offer.is_some(),
+        checks: checks.collect(),
+    }
+}
+
+/// A pod that is on a node already.
+fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
+    let Some(Object::Pod(pod)) = world.objects()?.get(object) else { return None };
+    if pod.spec.node_name.is_empty() {
+        return None;
+    }
+    let owner = pod.metadata.controller();
+    let claims = pod.spec.resource_claims.iter().filter_map(|entry| {
+        let made = pod.status.resource_claim_statuses.iter().find(|s| s.name == entry.name);
+        let made = made.and_then(|status| status.resource_claim_name.as_deref());
+        entry.resource_claim_name.as_deref().or(made)
+    });
+    let key = |name: &str| {
+        phalanx_engine::ClaimKey(phalanx_engine::Scoped {
+            namespace: phalanx_engine::Name::new(&object.namespace),
+            name: phalanx_engine::Name::new(name),
+        })
+    };
+    Some(PodView {
+        namespace: object.namespace.clone(),
+        name: object.name.clone(),
+        planned: false,
+        group: owner.map(|owner| format!("{}/{}", owner.kind.to_ascii_lowercase(), owner.name)),
+        role: None,
+        rank: None,
+        verdict: VerdictWord::Placed,
+        node: Some(pod.spec.node_name.clone()),
+        devices: claims.flat_map(|name| held_devices(world, &key(name))).collect(),
+        optimal: None,
+        reasons: Vec::new(),
+        cures: Vec::new(),
+        effort: None,
+        notes: vec![format!("it is on {} already: nothing is decided", pod.spec.node_name)],
+        checks: None,
+        nodes: None,
+    })
+}
+
+/// The node that the object is about: of a node, a topology or a node's slice.
+pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
+    match object.kind {
+        Kind::Node => Some(object.name.clone()),
+        Kind::NodeTopology | Kind::ResourceSlice => match world.objects()?.get(object)? {
+            Object::NodeTopology(topology) => Some(topology.node_name().to_owned()),
+            Object::ResourceSlice(slice) => slice.spec.node_name.clone(),
+            Object::Node(_)
+            | Object::Pod(_)
+            | Object::Namespace(_)
+            | Object::PriorityClass(_)
+            | Object::ResourceClaim(_)
+            | Object::ResourceClaimTemplate(_)
+            | Object::DeviceClass(_)
+            | Object::DeviceTaintRule(_)
+            | Object::Job(_)
+            | Object::Deployment(_) => None,
+        },
+        Kind::Pod
+        | Kind::Namespace
+        | Kind::PriorityClass
+        | Kind::ResourceClaim
+        | Kind::ResourceClaimTemplate
+        | Kind::DeviceClass
+        | Kind::DeviceTaintRule
+        | Kind::Job
+        | Kind::Deployment => None,
+    }
+}
+
+/// Whether a question about the object is a question about the group.
+fn concerns(world: &World, object: &ObjectRef, info: &GroupInfo) -> bool {
+    let same_namespace = *info.key.object.namespace == *object.namespace;
+    let pods = || info.roles.iter().flat_map(|role| &role.pods);
+    match object.kind {
+        Kind::Pod => {
+            let is = |pod: &PodInfo| *pod.key.0.name == *object.name;
+            same_namespace && pods().any(is)
+        }
+        Kind::Job | Kind::Deployment => {
+            let own = object_of(info) == *object;
+            let owner = info.owner.as_ref().is_some_and(|owner| {
+                *owner.object.name == *object.name
+                    && owner.kind.as_str() == crate::edit::kind_word(object.kind)
+            });
+            same_namespace && (own || owner)
+        }
+        Kind::ResourceClaim => {
+            let is = |claim: &ClaimName| *claim.key().0.name == *object.name;
+            same_namespace && pods().any(|pod| pod.claims.iter().any(|c| is(&c.claim)))
+        }
+        Kind::ResourceClaimTemplate => {
+            let is = |name: &phalanx_engine::Name| **name == *object.name;
+            let of = |pod: &PodInfo| pod.claims.iter().any(|c| c.template.as_ref().is_some_and(is));
+            same_namespace && pods().any(of)
+        }
+        Kind::DeviceClass => pods().flat_map(|pod| &pod.claims).any(|claim| {
+            claim.spec.requests.iter().any(|request| {
+                let exactly = request.exactly.iter().map(|e| &e.device_class_name);
+                let any = request.first_available.iter().map(|s| &s.device_class_name);
+                exactly.chain(any).any(|class| *class == object.name)
+            })
+        }),
+        Kind::Namespace => *info.key.object.namespace == *object.name,
+        Kind::PriorityClass => {
+            let spec = world.objects().and_then(|o| crate::audit::pod_spec(o, &object_of(info)));
+            spec.is_some_and(|spec| spec.priority_class_name == object.name)
+        }
+        Kind::Node | Kind::NodeTopology | Kind::ResourceSlice | Kind::DeviceTaintRule => true,
+    }
+}

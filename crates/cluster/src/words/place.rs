@@ -1,0 +1,368 @@
+//! What is said of a placement: what the chosen devices span, or that the choice is indifferent;
+//! and what a counter can't know.
+
+use phalanx_engine::{DeviceKey, Level, LinkClass, LinkMember, Links};
+use phalanx_objects::topology::NodeTopology;
+
+use super::{count, domain, list, path};
+
+/// The note on a pod whose devices the kubelet chooses: by the device plugin's counter only their
+/// number is known.
+pub fn counter_note(resource: &str, amount: i64, node: &str) -> String {
+    if amount == 1 {
+        return format!(
+            "{resource} is a counter: the kubelet of {node} will choose the device; its model, \
+             memory and links are unknown to the counter"
+        );
+    }
+    format!(
+        "{resource} is a counter: the kubelet of {node} will choose the {amount} devices; their \
+         model, memory and links are unknown to the counter"
+    )
+}
+
+/// The note on a pod whose claim holds devices that it can't use, and gets others.
+pub fn release_note(claim: &str) -> String {
+    format!(
+        "claim {claim} is allocated where this pod can't be, for no pod: it is given up in one \
+         write and allocated again in the next"
+    )
+}
+
+/// What is known of a pod's wishes for nearness.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AlignWords {
+    /// Levels that are kept, each once.
+    pub kept: Vec<Level>,
+    /// Preferred levels that are not kept, as far as links tell.
+    pub unmet: Vec<Level>,
+    /// How many preferred levels are not kept, where that is known.
+    pub unaligned: Option<u16>,
+}
+
+/// The notes on which wishes for nearness are kept, and which are not.
+pub fn align_notes(found: &AlignWords) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !found.kept.is_empty() {
+        let kept: Vec<String> = found.kept.iter().map(|level| within(*level)).collect();
+        notes.push(format!("aligned as phalanx.dev/align asks: {}", list(&kept)));
+    }
+    let names: Vec<String> =
+        found.unmet.iter().map(|level| level_word(*level).to_owned()).collect();
+    if !names.is_empty() {
+        let level = if names.len() == 1 { "level" } else { "levels" };
+        notes.push(format!(
+            "not aligned: the preferred {level} {} of phalanx.dev/align can't be kept here",
+            list(&names)
+        ));
+    } else if let Some(unaligned @ 1..) = found.unaligned {
+        let level = count(u64::from(unaligned), "preferred level", "preferred levels");
+        notes.push(format!("not aligned: {level} of phalanx.dev/align can't be kept here"));
+    }
+    notes
+}
+
+/// Being in one domain of a level, as a sentence says it.
+fn within(level: Level) -> String {
+    let word = match level {
+        Level::Island => "in",
+        Level::Switch | Level::Root => "under",
+        Level::Numa | Level::Rail => "on",
+    };
+    format!("{word} one {}", domain(level))
+}
+
+/// A level as the annotation names it.
+fn level_word(level: Level) -> &'static str {
+    match level {
+        Level::Island => "island",
+        Level::Switch => "switch",
+        Level::Root => "root",
+        Level::Numa => "numa",
+        Level::Rail => "rail",
+    }
+}
+
+/// Whether those of these devices that links name are in one domain of a level; of islands only
+/// accelerators count.
+pub fn in_one(links: &Links, devices: &[DeviceKey], level: Level) -> bool {
+    let members = devices.iter().filter_map(|device| position(links, device));
+    let members = members.map(|at| &links.members[at]);
+    let counts = |member: &&LinkMember| level != Level::Island || member.accelerator;
+    let mut domains = members.filter(counts).map(|member| member.domains[index_of(level)]);
+    let first = domains.next().flatten();
+    first.is_some() && domains.all(|domain| domain == first)
+}
+
+/// What the chosen devices span on their node, as far as links are known. None where fewer than two
+/// of them were chosen.
+pub fn choice_note(
+    chosen: &[DeviceKey],
+    links: Option<&Links>,
+    topology: Option<&NodeTopology>,
+    node: &str,
+) -> Option<String> {
+    if chosen.len() < 2 {
+        return None;
+    }
+    let Some(links) = links else {
+        return Some(format!("links of {node} are unknown: no NodeTopology describes it"));
+    };
+    let at: Option<Vec<usize>> = chosen.iter().map(|device| position(links, device)).collect();
+    let Some(at) = at else {
+        return Some(format!("links of {node} are unknown for some of the chosen devices"));
+    };
+    let accelerators: Vec<usize> =
+        at.iter().copied().filter(|i| links.members[*i].accelerator).collect();
+    if accelerators.len() < 2 {
+        return None;
+    }
+    let all: Vec<usize> = (0..links.members.len())
+        .filter(|i| links.members[*i].accelerator && links.members[*i].device.is_some())
+        .collect();
+    let view = View { links, topology };
+    let (best, worst) = view.range(&all)?;
+    let names = list(&accelerators.iter().map(|i| label(&links.members[*i])).collect::<Vec<_>>());
+    if best == worst {
+        return Some(format!(
+            "the choice is indifferent: every pair of the {} of {node} is joined by {}",
+            count(all.len() as u64, "accelerator", "accelerators"),
+            best.shown()
+        ));
+    }
+    let (_, slowest) = view.range(&accelerators)?;
+    let span = islands(links, &accelerators);
+    let span = match span {
+        Some(1) => format!("{names} are one island"),
+        Some(islands) => format!("{names} span {islands} islands"),
+        None => format!("{names} are on no known island"),
+    };
+    Some(format!(
+        "{span}; the slowest pair goes over {}; pairs of {node} range from {} to {}",
+        slowest.shown(),
+        best.shown(),
+        worst.shown()
+    ))
+}
+
+fn label(member: &LinkMember) -> String {
+    member.device.as_ref().map_or(&member.label, |device| &device.device).to_string()
+}
+
+fn position(links: &Links, device: &DeviceKey) -> Option<usize> {
+    links.members.iter().position(|member| member.device.as_ref() == Some(device))
+}
+
+/// How many islands these members are on; none where one is on none.
+fn islands(links: &Links, members: &[usize]) -> Option<usize> {
+    let island = |i: &usize| links.members[*i].domains[index_of(Level::Island)];
+    let mut found: Vec<u16> = members.iter().map(island).collect::<Option<_>>()?;
+    found.sort_unstable();
+    found.dedup();
+    Some(found.len())
+}
+
+fn index_of(level: Level) -> usize {
+    Level::ALL.iter().position(|known| *known == level).unwrap_or_default()
+}
+
+/// The path of a pair, best first: by class, then by bandwidth where that is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Path {
+    class: LinkClass,
+    /// 10^9 bytes a second each way, as the NodeTopology says.
+    gbps: Option<f64>,
+}
+
+impl Path {
+    fn shown(self) -> String {
+        match self.gbps {
+            Some(gbps) => format!("{} ({gbps} GB/s)", path(self.class)),
+            None => path(self.class).to_owned(),
+        }
+    }
+
+    fn is_better(self, other: Self) -> bool {
+        let speed = |path: Self| path.gbps.unwrap_or(0.0);
+        self.class < other.class || (self.class == other.class && speed(self) > speed(other))
+    }
+}
+
+struct View<'a> {
+    links: &'a Links,
+    topology: Option<&'a NodeTopology>,
+}
+
+impl View<'_> {
+    /// The class of a pair as named, else NVLink on one island, else unknown.
+    fn class(&self, a: usize, b: usize) -> LinkClass {
+        let (low, high) = (a.min(b), a.max(b));
+        let named = self
+            .links
+            .pairs
+            .iter()
+            .find(|(x, y, _)| usize::from(*x) == low && usize::from(*y) == high)
+            .map(|(_, _, class)| *class);
+        named.unwrap_or_else(|| self.by_domain(a, b))
+    }
+
+    /// What the narrowest domain that holds both tells of their path: no worse than that.
+    fn by_domain(&self, a: usize, b: usize) -> LinkClass {
+        let both = |level: Level| {
+            let domain = |i: usize| self.links.members[i].domains[index_of(level)];
+            domain(a).is_some() && domain(a) == domain(b)
+        };
+        let known = [
+            (Level::Island, LinkClass::Nvlink),
+            (Level::Switch, LinkClass::Switch),
+            (Level::Root, LinkClass::HostBridge),
+            (Level::Numa, LinkClass::Numa),
+        ];
+        let found = known.into_iter().find(|(level, _)| both(*level));
+        found.map_or(LinkClass::Unknown, |(_, class)| class)
+    }
+
+    fn path(&self, a: usize, b: usize) -> Path {
+        let (one, other) = (&*self.links.members[a].label, &*self.links.members[b].label);
+        let spec = self.topology.map(|topology| &topology.spec);
+        let mut links = spec.iter().flat_map(|spec| &spec.links);
+        let link = links
+            .find(|link| (link.a == one && link.b == other) || (link.a == other && link.b == one));
+        let mut islands = spec.iter().flat_map(|spec| &spec.islands);
+        let island = islands.find(|island| {
+            let has = |name: &str| island.members.iter().any(|member| member == name);
+            has(one) && has(other)
+        });
+        let gbps = link.and_then(|link| link.gbps).or_else(|| island.and_then(|i| i.gbps));
+        Path { class: self.class(a, b), gbps }
+    }
+
+    /// The best and the worst path among the pairs of these members.
+    fn range(&self, members: &[usize]) -> Option<(Path, Path)> {
+        let mut found: Option<(Path, Path)> = None;
+        for (index, a) in members.iter().enumerate() {
+            for b in &members[index + 1..] {
+                let path = self.path(*a, *b);
+                let (best, worst) = found.unwrap_or((path, path));
+                let best = if path.is_better(best) { path } else { best };
+                let worst = if worst.is_better(path) { path } else { worst };
+                found = Some((best, worst));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use phalanx_engine::{Name, PoolKey};
+
+    fn device(name: &str) -> DeviceKey {
+        let pool = PoolKey { driver: Name::new("gpu.nvidia.com"), pool: Name::new("n1") };
+        DeviceKey { pool, device: Name::new(name) }
+    }
+
+    fn links(islands: &[u16]) -> Links {
+        let member = |(index, island): (usize, &u16)| LinkMember {
+            label: Name::new(&format!("gpu-{index}")),
+            device: Some(device(&format!("gpu-{index}"))),
+            accelerator: true,
+            domains: [Some(*island), None, None, None, None],
+        };
+        Links { members: islands.iter().enumerate().map(member).collect(), pairs: Vec::new() }
+    }
+
+    #[test]
+    fn equal_paths_make_the_choice_indifferent() {
+        let chosen = [device("gpu-0"), device("gpu-1")];
+        let note = choice_note(&chosen, Some(&links(&[0; 4])), None, "n1").expect("a note");
+        assert_eq!(
+            note,
+            "the choice is indifferent: every pair of the 4 accelerators of n1 is joined by NVLink"
+        );
+    }
+
+    #[test]
+    fn a_ranked_choice_says_what_it_spans() {
+        let mut links = links(&[0, 0, 1, 1]);
+        links.pairs = vec![(1, 2, LinkClass::System)];
+        let chosen = [device("gpu-1"), device("gpu-2")];
+        let note = choice_note(&chosen, Some(&links), None, "n1").expect("a note");
+        assert!(note.starts_with("gpu-1 and gpu-2 span 2 islands; the slowest pair goes over"));
+        assert!(note.contains("(SYS)"), "{note}");
+        let chosen = [device("gpu-0"), device("gpu-1")];
+        let note = choice_note(&chosen, Some(&links), None, "n1").expect("a note");
+        assert!(note.starts_with("gpu-0 and gpu-1 are one island"), "{note}");
+    }
+
+    #[test]
+    fn bandwidths_are_named_where_they_are_known() {
+        let topology: NodeTopology = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "n1"},
+            "spec": {
+                "links": [{"a": "gpu-1", "b": "gpu-2", "class": "SYS", "gbps": 11.5}],
+                "islands": [
+                    {"name": "left", "members": ["gpu-0", "gpu-1"], "gbps": 56.25},
+                    {"name": "right", "members": ["gpu-2", "gpu-3"], "gbps": 56.25},
+                ],
+            },
+        }))
+        .expect("a topology");
+        let mut links = links(&[0, 0, 1, 1]);
+        links.pairs = vec![(1, 2, LinkClass::System)];
+        let chosen = [device("gpu-0"), device("gpu-1")];
+        let note = choice_note(&chosen, Some(&links), Some(&topology), "n1").expect("a note");
+        assert!(note.contains("the slowest pair goes over NVLink (56.25 GB/s)"), "{note}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let chosen = [device("gpu-0"), device("gpu-1")];
+        let note = choice_note(&chosen, None, None, "n1").expect("a note");
+        assert_eq!(note, "links of n1 are unknown: no NodeTopology describes it");
+        assert_eq!(choice_note(&chosen[..1], None, None, "n1"), None);
+    }
+
+    #[test]
+    fn a_domain_in_common_tells_a_path() {
+        let mut links = links(&[0, 1, 2, 3]);
+        for (at, member) in links.members.iter_mut().enumerate() {
+            let pair = u16::try_from(at / 2).expect("small");
+            member.domains = [None, Some(pair), Some(0), Some(0), None];
+        }
+        let all: Vec<DeviceKey> = (0..4).map(|at| device(&format!("gpu-{at}"))).collect();
+        let note = choice_note(&all[..2], Some(&links), None, "n1").expect("a note");
+        let said = "goes over one PCIe switch (PIX); pairs of n1 range from one PCIe switch (PIX) \
+                    to a PCIe host bridge (PHB)";
+        assert!(note.ends_with(said), "{note}");
+        assert!(in_one(&links, &all[..2], Level::Switch));
+        assert!(!in_one(&links, &all, Level::Switch));
+        assert!(in_one(&links, &all, Level::Root) && !in_one(&links, &all, Level::Rail));
+    }
+
+    #[test]
+    fn wishes_are_named_by_their_levels() {
+        let mut found = AlignWords {
+            kept: vec![Level::Switch, Level::Numa],
+            unmet: vec![Level::Island],
+            unaligned: Some(1),
+        };
+        assert_eq!(
+            align_notes(&found),
+            [
+                "aligned as phalanx.dev/align asks: under one PCIe switch and on one NUMA node",
+                "not aligned: the preferred level island of phalanx.dev/align can't be kept here",
+            ]
+        );
+        (found.kept, found.unmet) = (Vec::new(), Vec::new());
+        assert!(align_notes(&found)[0].starts_with("not aligned: 1 preferred level of"));
+        assert_eq!(align_notes(&AlignWords::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_counter_says_what_it_does_not_know() {
+        let note = counter_note("nvidia.com/gpu", 4, "n1");
+        assert!(note.contains("the kubelet of n1 will choose the 4 devices"), "{note}");
+    }
+}

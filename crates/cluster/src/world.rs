@@ -1,0 +1,344 @@
+//! The world as it was read: objects, what lowering made of them, and the engine that holds the
+//! state. A clone of it is a fork: what happens there stays there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use phalanx_engine::{Change, DeviceKey, Engine, Links, Name, NodeKey, SelectorId, Timestamp};
+use phalanx_objects::topology::NodeTopology;
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+use crate::edit::{self, Edit, EditError, Put};
+use crate::finding::{Finding, Source};
+use crate::lower::{self, Lowering, ObjectEvent};
+use crate::words::{self, SelectorWords};
+
+/// Everything that a question is asked of.
+#[derive(Clone, Debug)]
+pub struct World {
+    lowering: Lowering,
+    engine: Engine,
+    objects: Option<Objects>,
+    findings: Vec<Finding>,
+    /// Links of nodes as lowering gave them to the engine, for what is said of a choice.
+    links: BTreeMap<NodeKey, Links>,
+    /// The highest place in the input so far: what edits add stands after it.
+    last: u64,
+}
+
+impl World {
+    /// A world that has seen nothing. It keeps the objects whole, which edits, cures and writes
+    /// need.
+    pub fn new(lowering: Lowering) -> Self {
+        Self { objects: Some(Objects::default()), ..Self::without_objects(lowering) }
+    }
+
+    /// As [`new`](Self::new), with the compact forms alone: it can be planned, and answers neither
+    /// edits nor cures nor writes. For fleets whose objects would not fit in memory.
+    pub fn without_objects(lowering: Lowering) -> Self {
+        let engine = Engine::default();
+        Self {
+            lowering,
+            engine,
+            objects: None,
+            findings: Vec::new(),
+            links: BTreeMap::new(),
+            last: 0,
+        }
+    }
+
+    /// Takes in one event.
+    pub fn absorb(&mut self, event: ObjectEvent) {
+        if let ObjectEvent::Applied(_, source) = &event {
+            self.last = self.last.max(source.ordinal);
+        }
+        let event = lower::named(event);
+        if let (Some(objects), ObjectEvent::Applied(object, source)) = (&self.objects, &event)
+            && let Some((reference, other)) = objects.twin(object, source)
+        {
+            let (first, second) =
+                if other.ordinal <= source.ordinal { (&other, source) } else { (source, &other) };
+            self.lowering.repeated(reference, first, second);
+        }
+        if !self.lowering.takes(&event) {
+            return;
+        }
+        if let Some(objects) = &mut self.objects {
+            objects.take(&event);
+        }
+        self.lowering.take(event);
+    }
+
+    /// Lowers what has changed and tells the engine.
+    pub fn settle(&mut self) {
+        let (changes, findings) = self.lowering.settle();
+        for change in &changes {
+            match change {
+                Change::Links(node, Some(links)) => {
+                    self.links.insert(node.clone(), links.clone());
+                }
+                Change::Links(node, None) => {
+                    self.links.remove(node);
+                }
+                Change::Node(..)
+                | Change::Pool(..)
+                | Change::Topology(..)
+                | Change::Domains(..)
+                | Change::Queue(..)
+                | Change::Group(..)
+                | Change::Member(..)
+                | Change::Claim(..)
+                | Change::Hold(..)
+                | Change::Match(..)
+                | Change::Assume(..)
+                | Change::Settle(..) => {}
+            }
+        }
+        self.engine.apply(changes);
+        self.findings = findings;
+    }
+
+    /// Makes an edit that is asked in `namespace`, and settles.
+    ///
+    /// # Errors
+    /// Names what the edit is about and was not read, or can't be changed so. The world is as
+    /// before then.
+    pub fn edit(&mut self, edit: &Edit, namespace: &str) -> Result<(), EditError> {
+        let Some(objects) = &self.objects else {
+            return Err(EditError("this world keeps no objects to edit".to_owned()));
+        };
+        let puts = edit::apply(edit, objects, namespace)?;
+        self.put(puts);
+        Ok(())
+    }
+
+    /// What `ask` says of the world with an edit made. The world is as before afterwards; what the
+    /// engine remembers is kept, so that many questions about small edits are cheap.
+    ///
+    /// # Errors
+    /// As [`edit`](Self::edit).
+    pub(crate) fn with_edit<T>(
+        &mut self,
+        edit: &Edit,
+        namespace: &str,
+        ask: impl FnOnce(&mut Self) -> T,
+    ) -> Result<T, EditError> {
+        let Some(objects) = &self.objects else {
+            return Err(EditError("this world keeps no objects to edit".to_owned()));
+        };
+        let puts = edit::apply(edit, objects, namespace)?;
+        let last = self.last;
+        let mut before = Vec::new();
+        for put in &puts {
+            let reference = match put {
+                Put::Object(object) => object.reference(),
+                Put::Gone(reference) => reference.clone(),
+            };
+            let kept = objects.0.get(&reference).cloned();
+            before.push((reference, kept));
+        }
+        self.put(puts);
+        let answer = ask(self);
+        for (reference, kept) in before {
+            self.absorb(match kept {
+                Some(Kept { object, source }) => {
+                    ObjectEvent::Applied(Box::new((*object).clone()), source)
+                }
+                None => ObjectEvent::Deleted(reference.into()),
+            });
+        }
+        self.settle();
+        self.last = last;
+        Ok(answer)
+    }
+
+    /// Makes the changes of an edit, and settles.
+    fn put(&mut self, puts: Vec<Put>) {
+        for put in puts {
+            let event = match put {
+                Put::Object(object) => {
+                    let source = self.source_of(&object.reference());
+                    ObjectEvent::Applied(object, source)
+                }
+                Put::Gone(reference) => ObjectEvent::Deleted(reference.into()),
+            };
+            self.absorb(event);
+        }
+        self.settle();
+    }
+
+    /// Where the object stands in the input; what is new stands after all.
+    fn source_of(&self, reference: &ObjectRef) -> Source {
+        let known = self.objects.as_ref().and_then(|objects| objects.0.get(reference));
+        match known {
+            Some(kept) => kept.source.clone(),
+            None => Source { file: "--if".into(), line: 0, ordinal: self.last + 1 },
+        }
+    }
+
+    /// What lowering can look up.
+    pub fn lowering(&self) -> &Lowering {
+        &self.lowering
+    }
+
+    /// Takes note of an object of a kind that is not read.
+    pub fn skip(&mut self, api_version: &str, kind: &str, source: Source) {
+        self.lowering.skip(api_version, kind, source);
+    }
+
+    /// Takes note that an object is in the input and could not be read.
+    pub fn unread(&mut self, reference: ObjectRef) {
+        self.lowering.unread(reference);
+    }
+
+    /// The engine, to decide with.
+    pub(crate) fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// The state, for audits.
+    pub fn state(&self) -> &phalanx_engine::State {
+        self.engine.state()
+    }
+
+    /// The objects, where they are kept.
+    pub fn objects(&self) -> Option<&Objects> {
+        self.objects.as_ref()
+    }
+
+    /// What was found wrong.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The links of a node, if any are known.
+    pub fn links(&self, node: &NodeKey) -> Option<&Links> {
+        self.links.get(node)
+    }
+
+    /// The NodeTopology of a node, where objects are kept and there is one.
+    pub(crate) fn topology(&self, node: &NodeKey) -> Option<&NodeTopology> {
+        let objects = self.objects.as_ref()?;
+        let of = |object: &Object| {
+            let Object::NodeTopology(topology) = object else { return false };
+            topology.node_name() == node.0.as_str()
+        };
+        let name = node.0.to_string();
+        let own = ObjectRef { kind: Kind::NodeTopology, namespace: String::new(), name };
+        let own = objects.get(&own).filter(|object| of(object));
+        let found = own.or_else(|| objects.of_kind(Kind::NodeTopology).find(|object| of(object)));
+        if let Some(Object::NodeTopology(topology)) = found { Some(topology) } else { None }
+    }
+
+    /// What a selector finds on a device: the part that decides, and the values.
+    pub(crate) fn explain(&self, selector: SelectorId, on: &DeviceKey) -> Option<SelectorWords> {
+        match self.lowering.explain(selector, on) {
+            Some(failing) => Some(words::selector(&failing)),
+            None => {
+                let part = self.lowering.selector_text(selector)?.to_owned();
+                Some(SelectorWords { part, finds: String::new() })
+            }
+        }
+    }
+
+    /// A device's value of an attribute, by its fully qualified name.
+    pub(crate) fn attribute(&self, attribute: &Name, on: &DeviceKey) -> Option<String> {
+        let device = self.lowering.device(on)?;
+        let found = device.attributes.iter().find(|(name, _)| name == attribute);
+        found.map(|(_, value)| words::attribute(value))
+    }
+
+    /// The newest time stamp read.
+    pub fn newest_time(&self) -> Option<Timestamp> {
+        self.lowering.newest_time()
+    }
+
+    /// How many nodes there are.
+    pub fn nodes_len(&self) -> usize {
+        self.engine.state().nodes_len()
+    }
+
+    /// How many devices the newest slices publish.
+    pub fn devices_len(&self) -> usize {
+        self.engine.state().devices_len()
+    }
+}
+
+/// The objects that edits and writes need whole, by reference.
+#[derive(Clone, Debug, Default)]
+pub struct Objects(BTreeMap<ObjectRef, Kept>);
+
+#[derive(Clone, Debug)]
+struct Kept {
+    object: Arc<Object>,
+    source: Source,
+}
+
+impl Objects {
+    /// The object with this reference.
+    pub fn get(&self, reference: &ObjectRef) -> Option<&Object> {
+        self.0.get(reference).map(|kept| &*kept.object)
+    }
+
+    /// Every object of a kind, by namespace and name.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Object> {
+        self.0
+            .range(first(kind, "")..)
+            .take_while(move |(reference, _)| reference.kind == kind)
+            .map(|(_, kept)| &*kept.object)
+    }
+
+    /// Every object of a kind in one namespace, by name.
+    pub fn in_namespace<'a>(
+        &'a self,
+        kind: Kind,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a Object> {
+        self.0
+            .range(first(kind, namespace)..)
+            .take_while(move |(reference, _)| {
+                reference.kind == kind && reference.namespace == namespace
+            })
+            .map(|(_, kept)| &*kept.object)
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes in an event that is named in full and that lowering takes.
+    pub(crate) fn take(&mut self, event: &ObjectEvent) {
+        match event {
+            ObjectEvent::Applied(object, source) => {
+                let kept = Kept { object: Arc::new((**object).clone()), source: source.clone() };
+                self.0.insert(object.reference(), kept);
+            }
+            ObjectEvent::Deleted(gone) => {
+                self.0.remove(&gone.object);
+            }
+        }
+    }
+
+    /// Where else an object, named in full, stands with other content, if no `resourceVersion` says
+    /// which of the two is newer.
+    fn twin(&self, object: &Object, source: &Source) -> Option<(ObjectRef, Source)> {
+        let reference = object.reference();
+        let kept = self.0.get(&reference)?;
+        let version = |object: &Object| object.metadata().resource_version.parse::<u64>().ok();
+        let versions = version(object).zip(version(&kept.object));
+        if kept.source == *source || versions.is_some_and(|(new, old)| new != old) {
+            return None;
+        }
+        (*kept.object != *object).then(|| (reference, kept.source.clone()))
+    }
+}
+
+fn first(kind: Kind, namespace: &str) -> ObjectRef {
+    ObjectRef { kind, namespace: namespace.to_owned(), name: String::new() }
+}

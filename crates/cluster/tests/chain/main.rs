@@ -1,0 +1,14 @@
+//! The whole chain, from YAML to documents, sentences, cures and writes, over small worlds.
+
+#[cfg(test)]
+mod cures;
+#[cfg(test)]
+mod edits;
+#[cfg(test)]
+mod plans;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod writes;
