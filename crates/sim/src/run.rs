@@ -1,0 +1,211 @@
+//! Runs a scenario: from its manifests to one plan, three ways that must agree.
+//!
+//! *Directly*: objects, world, plan. *Dumped*: the objects written as YAML, read back as the command
+//! would read a dump, then the same. *Reversed*: the input from the last object to the first. After
+//! each both audits look at what was decided.
+
+use std::sync::Arc;
+
+use phalanx_cluster::audit::audit_objects;
+use phalanx_cluster::cure::Trials;
+use phalanx_cluster::edit::Edit;
+use phalanx_cluster::plan::{Plan, PlanOptions, plan};
+use phalanx_cluster::raise::raise;
+use phalanx_cluster::view::{Document, PodView, VerdictWord, ViewOptions, plan_document};
+use phalanx_cluster::world::World;
+use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source, Version};
+use phalanx_engine::{DeviceOrder, Effort, Policy, Timestamp};
+use phalanx_objects::Object;
+use phalanx_objects::read::{Item, read};
+use serde_json::Value;
+
+use crate::judge::judge;
+use crate::says::says;
+use crate::scenario::{DeviceOrderNote, Scenario, ScenarioError};
+
+/// What came of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Everything in which it differs from what is expected by hand, between the ways, or from the
+    /// rules of the audits; a sentence each.
+    pub wrong: Vec<String>,
+    /// What is said of it.
+    pub says: String,
+}
+
+/// Something read: an object, or a kind that is passed over.
+#[derive(Clone, Debug)]
+enum Thing {
+    Object(Box<Object>),
+    Unknown { api_version: String, kind: String, manifest: Value },
+}
+
+/// Runs a scenario, all three ways.
+///
+/// # Errors
+/// Where it can't be run: a manifest that can't be read, a version that is not known.
+pub fn run(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
+    let setting = Setting::new(scenario)?;
+    let manifests = scenario.manifests()?;
+    let things: Vec<Thing> = manifests.iter().map(thing).collect::<Result<_, _>>()?;
+    let mut wrong = Vec::new();
+    let direct = setting.plan("directly", &things, &mut wrong);
+    let dumped = read_back(&things)?;
+    let dumped = setting.plan("dumped", &dumped, &mut wrong);
+    let reversed: Vec<Thing> = things.into_iter().rev().collect();
+    let reversed = setting.plan("reversed", &reversed, &mut wrong);
+    for (way, other) in [("dumped", &dumped), ("reversed", &reversed)] {
+        if *other != direct {
+            let (ours, theirs) = (says(&direct), says(other));
+            wrong.push(format!("{way} it is planned otherwise:\n{theirs}and directly:\n{ours}"));
+        }
+    }
+    wrong.extend(judge(scenario, &direct));
+    Ok(Outcome { wrong, says: says(&direct) })
+}
+
+fn parse_time(text: &str) -> Result<Timestamp, ScenarioError> {
+    let time: jiff::Timestamp = text.parse().map_err(|e| error(format!("`now`: {e}.")))?;
+    Ok(Timestamp(time.as_millisecond()))
+}
+
+fn error(message: impl Into<String>) -> ScenarioError {
+    ScenarioError(message.into())
+}
+
+/// Reads one manifest.
+fn thing(manifest: &Value) -> Result<Thing, ScenarioError> {
+    let text = manifest.to_string();
+    let mut things = read_all(&text)?;
+    match (things.pop(), things.pop()) {
+        (Some(thing), None) => Ok(thing),
+        (None, _) | (Some(_), Some(_)) => Err(error(format!("One object was expected: {text}."))),
+    }
+}
+
+/// Reads a text; what can't be read is an error of the scenario.
+fn read_all(text: &str) -> Result<Vec<Thing>, ScenarioError> {
+    let mut things = Vec::new();
+    let mut problem = None;
+    read("scenario", text.as_bytes(), &mut |item| match item {
+        Item::Object(object, _) => things.push(Thing::Object(Box::new(object))),
+        Item::Unknown { api_version, kind, .. } => {
+            let manifest = serde_json::json!({"apiVersion": api_version, "kind": kind});
+            things.push(Thing::Unknown { api_version, kind, manifest });
+        }
+        Item::Problem(found) => {
+            problem.get_or_insert(found);
+        }
+    });
+    match problem {
+        Some(found) => Err(error(format!("{}: {}", found.path, found.message))),
+        None => Ok(things),
+    }
+}
+
+/// Writes everything as one YAML dump and reads that.
+fn read_back(things: &[Thing]) -> Result<Vec<Thing>, ScenarioError> {
+    let mut dump = String::new();
+    for thing in things {
+        let text = match thing {
+            Thing::Object(object) => serde_saphyr::to_string(object),
+            Thing::Unknown { manifest, .. } => serde_saphyr::to_string(manifest),
+        };
+        dump.push_str("---\n");
+        dump.push_str(&text.map_err(|e| error(format!("An object can't be written: {e}.")))?);
+        dump.push('\n');
+    }
+    read_all(&dump)
+}
+
+/// What a plan is asked with.
+struct Setting {
+    compat: Compat,
+    now: Option<Timestamp>,
+    policy: Policy,
+    effort: Effort,
+}
+
+impl Setting {
+    fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let version = match &scenario.compat.version {
+            Some(text) => Version::parse(text).map_err(|e| error(e.to_string()))?,
+            None => Version::default(),
+        };
+        let gates = scenario.compat.gates.as_deref().unwrap_or_default();
+        let compat = Compat::new(version).with_gates(gates).map_err(|e| error(e.to_string()))?;
+        let now = scenario.now.as_deref().map(parse_time).transpose()?;
+        let device_order = match scenario.policy.device_order {
+            DeviceOrderNote::Best => DeviceOrder::Best,
+            DeviceOrderNote::Upstream => DeviceOrder::Upstream,
+        };
+        let policy = Policy { device_order, strict_cel: scenario.policy.strict_cel };
+        let effort = scenario.policy.effort.map_or_else(Effort::default, |steps| Effort { steps });
+        Ok(Self { compat, now, policy, effort })
+    }
+
+    fn plan(&self, way: &str, things: &[Thing], wrong: &mut Vec<String>) -> Document {
+        let mut world = World::new(Lowering::new(self.compat.clone()));
+        for (at, thing) in things.iter().enumerate() {
+            let source = Source { file: Arc::from(""), line: 0, ordinal: at as u64 };
+            match thing {
+                Thing::Object(object) => world.absorb(ObjectEvent::Applied(object.clone(), source)),
+                Thing::Unknown { api_version, kind, .. } => world.skip(api_version, kind, source),
+            }
+        }
+        world.settle();
+        let now = self.now.or(world.newest_time());
+        let options = PlanOptions { now, policy: self.policy, effort: self.effort };
+        let plan = plan(&mut world, &options);
+        audits(way, &world, &plan, wrong);
+        let view = ViewOptions { trials: Some(Trials::for_plan(&world)), alone: false };
+        let document = plan_document(&mut world, &plan, &view);
+        cures(way, &world, &options, &document, wrong);
+        document
+    }
+}
+
+/// Each cure, made to the world by its own words, places the pod; of a workload all that it wants
+/// then.
+fn cures(
+    way: &str,
+    world: &World,
+    options: &PlanOptions,
+    document: &Document,
+    wrong: &mut Vec<String>,
+) {
+    for pod in &document.pods {
+        for cure in &pod.cures {
+            let mut cured = world.clone();
+            let made = cure.edit.parse::<Edit>().and_then(|edit| cured.edit(&edit, &pod.namespace));
+            if let Err(error) = made {
+                wrong.push(format!("{way}, the cure `{}` can't be made: {error}.", cure.edit));
+                continue;
+            }
+            let plan = plan(&mut cured, options);
+            let after = plan_document(&mut cured, &plan, &ViewOptions::default());
+            let own = |other: &&PodView| {
+                let same = match &pod.group {
+                    Some(_) => other.group == pod.group,
+                    None => other.name == pod.name,
+                };
+                other.namespace == pod.namespace && same
+            };
+            let mut all = after.pods.iter().filter(own);
+            if !all.all(|pod| pod.verdict == VerdictWord::Placed) {
+                wrong.push(format!("{way}, the cure `{}` does not cure {}.", cure.edit, pod.name));
+            }
+        }
+    }
+}
+
+fn audits(way: &str, world: &World, plan: &Plan, wrong: &mut Vec<String>) {
+    let broken = phalanx_engine::audit(world.state(), &plan.decision);
+    for violation in broken {
+        wrong.push(format!("{way}, the decision breaks a rule: {violation:?}."));
+    }
+    let Some(objects) = world.objects() else { return };
+    for violation in audit_objects(objects, &raise(world, plan)) {
+        wrong.push(format!("{way}, the writes break a rule: {violation}."));
+    }
+}
