@@ -1,2 +1,164 @@
-//! The one command.
-fn main() {}
+//! The one command: words, colours, files and exit codes. Everything else comes from the crates
+//! below; this one decides nothing.
+
+mod args;
+mod cel;
+mod devices;
+mod document;
+mod exit;
+mod files;
+mod findings;
+mod input;
+mod nearest;
+mod node;
+mod plan;
+mod question;
+mod screen;
+mod why;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use args::{Cli, Command, CompletionArgs, Output, PlanOutput};
+use exit::{Answer, FINE, Failure, MISUSE, Printed};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    screen::choose_colors(cli.color);
+    let (answer, format) = match &cli.command {
+        Command::Plan(args) => (question::plan(args), plan_format(args.output)),
+        Command::Why(args) => (question::why(args), format(args.output)),
+        Command::Devices(args) => (devices::run(args), format(args.output)),
+        Command::Completion(args) => (completion(args), Format::Text),
+    };
+    match (answer, &cli.command) {
+        (Ok(answer), _) => finish(&answer),
+        (Err(failure), Command::Devices(_)) => {
+            screen::complain(&failure.render());
+            tell(&devices::no_answer(&failure), format)
+        }
+        (Err(failure), Command::Plan(_) | Command::Why(_) | Command::Completion(_)) => {
+            screen::complain(&failure.render());
+            tell(&question::no_answer(&failure), format)
+        }
+    }
+}
+
+/// How a failure is told to a program that waits for a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Text,
+    Json,
+    Yaml,
+}
+
+fn format(output: Output) -> Format {
+    match output {
+        Output::Table => Format::Text,
+        Output::Json => Format::Json,
+        Output::Yaml => Format::Yaml,
+    }
+}
+
+fn plan_format(output: PlanOutput) -> Format {
+    match output {
+        PlanOutput::Table | PlanOutput::Manifests => Format::Text,
+        PlanOutput::Json => Format::Json,
+        PlanOutput::Yaml => Format::Yaml,
+    }
+}
+
+/// Prints an answer.
+fn finish(answer: &Answer) -> ExitCode {
+    screen::complain(&answer.messages);
+    let printed = match &answer.out {
+        Printed::Text(text) => screen::print(text),
+        Printed::Document(text) => screen::print_raw(text.as_bytes()),
+    };
+    written(printed, answer.code)
+}
+
+/// Prints the document that says why there is no answer, where a program waits for one.
+fn tell(document: &impl serde::Serialize, format: Format) -> ExitCode {
+    let text = match format {
+        Format::Text => return ExitCode::from(MISUSE),
+        Format::Json => document::json(document),
+        Format::Yaml => document::yaml(document),
+    };
+    match text {
+        Ok(text) => written(screen::print_raw(text.as_bytes()), MISUSE),
+        Err(failure) => {
+            screen::complain(&failure.render());
+            ExitCode::from(MISUSE)
+        }
+    }
+}
+
+/// The exit code, where what was to be printed could be printed.
+fn written(result: io::Result<()>, code: u8) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::from(code),
+        Err(error) => {
+            screen::complain(&format!("error: Standard output can't be written: {error}.\n"));
+            ExitCode::from(MISUSE)
+        }
+    }
+}
+
+/// A command line that clap refuses, or that asks for help.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return written(screen::print(&error.render().ansi().to_string()), FINE);
+    }
+    screen::complain(&error.render().ansi().to_string());
+    let failure = Failure::new(bare(&error.render().to_string()));
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if args.iter().any(|arg| arg == "devices") {
+        return tell(&devices::no_answer(&failure), wanted(&args));
+    }
+    tell(&question::no_answer(&failure), wanted(&args))
+}
+
+/// What clap says is wrong, without its heading and without its advice for people.
+fn bare(text: &str) -> String {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// The output that a command line asks for which is otherwise wrong: who reads a document gets one
+/// even then.
+fn wanted(args: &[String]) -> Format {
+    let mut format = Format::Text;
+    let mut before = "";
+    for arg in args {
+        let value = match before {
+            "-o" | "--output" => arg,
+            _ => {
+                let long = arg.strip_prefix("--output=").or_else(|| arg.strip_prefix("-o="));
+                long.or_else(|| arg.strip_prefix("-o")).unwrap_or_default()
+            }
+        };
+        match value {
+            "json" => format = Format::Json,
+            "yaml" => format = Format::Yaml,
+            _ => {}
+        }
+        before = arg;
+    }
+    format
+}
+
+fn completion(args: &CompletionArgs) -> Result<Answer, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "phalanx", &mut script);
+    let script = String::from_utf8(script)
+        .map_err(|error| Failure::new(format!("The script is no text: {error}.")))?;
+    Ok(Answer { out: Printed::Document(script), messages: String::new(), code: FINE })
+}

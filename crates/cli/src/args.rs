@@ -1,0 +1,288 @@
+//! The command line: what can be asked and how it is explained. What is done with it is left to the
+//! modules of the commands.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Colours of the help text.
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const ABOUT: &str = "\
+Decides which pods run on which nodes with exactly which GPUs, and says why the others can't.
+
+Phalanx reads what a cluster and its users already have, as YAML or JSON, and needs no cluster:
+
+  kubectl get nodes,pods,resourceslices,resourceclaims,deviceclasses -A -o yaml > dump.yaml
+  phalanx plan -f dump.yaml -f job.yaml";
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  everything is placed, and nothing is wrong with the input
+  1  something is not placed, or something in the input is wrong
+  2  the command line is wrong, or nothing could be read";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "phalanx",
+    version,
+    about = "GPU scheduling for Kubernetes: the placement, and the reason",
+    long_about = ABOUT,
+    after_help = EXIT_CODES,
+    styles = STYLES,
+    max_term_width = 100,
+)]
+pub(crate) struct Cli {
+    /// When to use colours
+    ///
+    /// `auto` uses them on a terminal, and not where NO_COLOR is set.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+    /// What is asked.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What is asked.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Plan(PlanArgs),
+    Why(WhyArgs),
+    Devices(DevicesArgs),
+    Completion(CompletionArgs),
+}
+
+/// Decide every pending pod: pod → node → devices
+///
+/// Pods that have a node count against it, and allocated claims hold their devices. Every pod that
+/// has no node yet is decided, as are the pods that Jobs and Deployments would make: by priority,
+/// then by age (what is not created yet comes last, in the order of the input), then by name.
+#[derive(Debug, Args)]
+#[command(after_help = PLAN_EXAMPLES)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) question: QuestionArgs,
+    /// Print the plan as a table, as a document for programs, or as the objects that a scheduler
+    /// would write
+    ///
+    /// `json` and `yaml` are one document of the schema in docs/schema.md, whatever the exit code.
+    /// `manifests` are the writes themselves: each claim with the status that kube-scheduler would
+    /// give it, and each pod's binding.
+    #[arg(short, long, value_enum, default_value_t = PlanOutput::Table, value_name = "FORMAT")]
+    pub(crate) output: PlanOutput,
+}
+
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  A dump of the cluster and a job that is not submitted yet:
+    phalanx plan -f dump/ -f job.yaml
+  Straight from the cluster:
+    kubectl get nodes,pods,resourceslices,resourceclaims,deviceclasses -A -o yaml | phalanx plan -f -
+  The same question in a changed world:
+    phalanx plan -f dump/ --if '+2 nodes like n1' --if 'without pod/notebook'
+  For a script, what would start each pod that waits:
+    phalanx plan -f dump/ -o json | jq '.pods[] | select(.verdict == \"waits\") | {name, cures}'";
+
+/// Say why something is placed where it is, or why it is not
+///
+/// The answer is a funnel: how many nodes fell at which check of kube-scheduler, with one example
+/// each; how far the devices of the nearest miss got; and the smallest changes that would start it,
+/// each as an `--if` to try.
+#[derive(Debug, Args)]
+#[command(after_help = WHY_EXAMPLES)]
+pub(crate) struct WhyArgs {
+    /// What to explain, such as pod/trainer, job/sweep or deployment/chat
+    #[arg(value_name = "KIND/NAME")]
+    pub(crate) target: String,
+    /// List every node with every check that it fails
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) question: QuestionArgs,
+    /// Print a text, or a document for programs (docs/schema.md)
+    #[arg(short, long, value_enum, default_value_t = Output::Table, value_name = "FORMAT")]
+    pub(crate) output: Output,
+}
+
+const WHY_EXAMPLES: &str = "\
+Examples:
+  Why does it wait?
+    phalanx why -f dump/ -n research pod/finetune
+  Every node, every check:
+    phalanx why -f dump/ pod/quad --all
+  Would it start if another pod ended?
+    phalanx why -f dump/ -n research pod/finetune --if 'without pod/eval-nightly'";
+
+/// Show devices as rows, their attributes and capacities as columns
+///
+/// With --class or --where each device is put to the test, and for one that fails the value that
+/// failed is shown. Expressions are CEL as in a DeviceClass or a ResourceClaim.
+#[derive(Debug, Args)]
+#[command(after_help = DEVICES_EXAMPLES)]
+pub(crate) struct DevicesArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// Put each device to the selectors of this DeviceClass
+    #[arg(long, value_name = "CLASS")]
+    pub(crate) class: Option<String>,
+    /// Put each device to this CEL expression
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub(crate) filter: Option<String>,
+    /// Show every attribute and capacity, not only those that differ between devices
+    #[arg(long)]
+    pub(crate) wide: bool,
+    /// Print a table, or a document for programs (docs/guide/devices.md)
+    #[arg(short, long, value_enum, default_value_t = Output::Table, value_name = "FORMAT")]
+    pub(crate) output: Output,
+}
+
+const DEVICES_EXAMPLES: &str = "\
+Examples:
+  What differs between the devices:
+    phalanx devices -f dump/
+  Which of them have 40 GiB or more:
+    phalanx devices -f dump/ --class gpu.nvidia.com \\
+      --where 'device.capacity[\"gpu.nvidia.com\"].memory.compareTo(quantity(\"40Gi\")) >= 0'";
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETION_EXAMPLES)]
+pub(crate) struct CompletionArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+const COMPLETION_EXAMPLES: &str = "\
+Examples:
+  phalanx completion bash > /etc/bash_completion.d/phalanx
+  phalanx completion zsh > \"${fpath[1]}/_phalanx\"
+  phalanx completion fish > ~/.config/fish/completions/phalanx.fish";
+
+/// A time as Kubernetes writes it.
+fn time(text: &str) -> Result<jiff::Timestamp, String> {
+    text.parse().map_err(|_| {
+        "it is no time with a zone: write it as Kubernetes does, such as 2026-11-28T10:00:00Z"
+            .to_owned()
+    })
+}
+
+/// What is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct InputArgs {
+    /// File, directory or - (standard input) to read; may be given several times
+    ///
+    /// YAML or JSON, as manifests or as `kubectl get -o yaml|json` prints them. Of a directory every
+    /// .yaml, .yml and .json in it and below it is read, in the order of their names; links are
+    /// followed, and what is hidden (its name begins with a dot) is left out.
+    #[arg(short, long = "filename", required = true, value_name = "PATH")]
+    pub(crate) filenames: Vec<PathBuf>,
+    /// The present, as in 2026-11-28T10:00:00Z
+    ///
+    /// Without it, the newest time stamp that is read.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) now: Option<jiff::Timestamp>,
+    /// The Kubernetes version whose rules hold, 1.34 to 1.37
+    ///
+    /// Without it, the newest that we know.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) kubernetes_version: Option<String>,
+    /// Feature gates as kube-scheduler spells them: A=true,B=false
+    ///
+    /// Gates that no answer depends on are named in a warning and change nothing.
+    #[arg(long, value_name = "GATES")]
+    pub(crate) feature_gates: Option<String>,
+}
+
+/// What is decided and how.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Decision")]
+pub(crate) struct QuestionArgs {
+    /// Ask in a changed world; may be given several times, in order
+    ///
+    /// '+2 nodes like n1', 'heal n1/gpu-5', 'without pod/x'. `why` prints the changes that would
+    /// help in this form.
+    #[arg(long = "if", value_name = "CHANGE")]
+    pub(crate) changes: Vec<String>,
+    /// Namespace of the objects that KIND/NAME and --if name
+    #[arg(short, long, default_value = "default")]
+    pub(crate) namespace: String,
+    /// Decide only pods that name this scheduler
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scheduler_name: Option<String>,
+    /// Which of the devices that would do are taken
+    #[arg(long, value_enum, default_value_t = DeviceOrder::Best, value_name = "ORDER")]
+    pub(crate) device_order: DeviceOrder,
+    /// Let a CEL error on one device end the pod's attempt, as kube-scheduler does
+    ///
+    /// Only with `--device-order upstream`, for it depends on the order in which devices are looked
+    /// at. Without it, such a device is left out and the error is reported.
+    #[arg(long)]
+    pub(crate) strict_cel: bool,
+}
+
+/// Which of the devices that would do are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceOrder {
+    /// The set with the best links that leaves most to later pods
+    Best,
+    /// The first that fits, as kube-scheduler takes it
+    Upstream,
+}
+
+/// How `plan` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlanOutput {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// For programs
+    Yaml,
+    /// The writes that a scheduler would make
+    Manifests,
+}
+
+/// How the other commands print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// For programs
+    Yaml,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,282 @@
+//! `plan` and `why`: from the command line to the question, and from the answer to what is printed.
+
+use std::collections::BTreeMap;
+
+use phalanx_cluster::Compat;
+use phalanx_cluster::cure::Trials;
+use phalanx_cluster::edit::{Edit, EditError, kind_word, parse_target};
+use phalanx_cluster::plan::{Plan, PlanOptions};
+use phalanx_cluster::raise;
+use phalanx_cluster::view::{
+    API_VERSION, Document, PodView, PolicyView, Summary, VerdictWord, ViewOptions, node_asked,
+    plan_document, why_document,
+};
+use phalanx_cluster::world::World;
+use phalanx_engine::{Effort, GroupKey, Name, Policy, Scoped, Timestamp, Verdict};
+use phalanx_objects::{Kind, ObjectRef};
+
+use crate::args::{DeviceOrder, InputArgs, Output, PlanArgs, PlanOutput, QuestionArgs, WhyArgs};
+use crate::document;
+use crate::exit::{Answer, FINE, Failure, NOT_ALL, Printed};
+use crate::input::{self, Input};
+use crate::nearest::{self, Account};
+use crate::{node, plan as plan_text, why as why_text};
+
+/// Answers `plan`.
+pub(crate) fn plan(args: &PlanArgs) -> Result<Answer, Failure> {
+    let mut input = changed_world(&args.input, &args.question)?;
+    let options = options(&args.input, &args.question, &input.world);
+    let plan = phalanx_cluster::plan::plan(&mut input.world, &options);
+    // The table names no cures: `why` does.
+    let view = match args.output {
+        PlanOutput::Table | PlanOutput::Manifests => ViewOptions::default(),
+        PlanOutput::Json | PlanOutput::Yaml => {
+            ViewOptions { trials: Some(Trials::for_plan(&input.world)), alone: false }
+        }
+    };
+    let mut document = plan_document(&mut input.world, &plan, &view);
+    document.findings = input.findings.views().to_vec();
+    let findings = input.findings.render();
+    let code = exit_code(&document);
+    let (out, messages) = match args.output {
+        PlanOutput::Table => {
+            let command = |pod: &PodView| why_command(args, pod);
+            let text = plan_text::render(&document, &findings, command);
+            (Printed::Text(text), String::new())
+        }
+        PlanOutput::Json => (Printed::Document(document::json(&document)?), findings),
+        PlanOutput::Yaml => (Printed::Document(document::yaml(&document)?), findings),
+        PlanOutput::Manifests => {
+            let writes = raise::manifests(&raise::raise(&input.world, &plan));
+            (Printed::Document(document::yaml_stream(&writes)?), findings)
+        }
+    };
+    Ok(Answer { out, messages, code })
+}
+
+/// Answers `why`.
+pub(crate) fn why(args: &WhyArgs) -> Result<Answer, Failure> {
+    let mut input = changed_world(&args.input, &args.question)?;
+    let object = target(&args.target, &args.question.namespace, &input.world)?;
+    let options = options(&args.input, &args.question, &input.world);
+    let view = ViewOptions { trials: Some(Trials::for_why(&input.world)), alone: true };
+    let mut document = why_document(&mut input.world, &object, &options, &view);
+    document.findings = input.findings.views().to_vec();
+    let findings = input.findings.render_grave();
+    // Of a pod it matters where that is, whatever became of its workload's others.
+    let placed = |pod: &PodView| pod.verdict == VerdictWord::Placed;
+    let alone = object.kind == Kind::Pod && document.pods.iter().all(placed);
+    let fine = alone && !plan_text::any_error(&document);
+    let code = if fine { FINE } else { exit_code(&document) };
+    let (out, messages) = match args.output {
+        Output::Table => {
+            let text = why_answer(&document, &mut input.world, &object, args);
+            (Printed::Text(text), findings)
+        }
+        Output::Json => (Printed::Document(document::json(&document)?), findings),
+        Output::Yaml => (Printed::Document(document::yaml(&document)?), findings),
+    };
+    Ok(Answer { out, messages, code })
+}
+
+/// The answer to `why` as a text.
+fn why_answer(
+    document: &Document,
+    world: &mut World,
+    object: &ObjectRef,
+    args: &WhyArgs,
+) -> String {
+    if let Some(node) = node_asked(world, object) {
+        return node::render(document, world, &node);
+    }
+    let mut account = BTreeMap::new();
+    if let Some(pod) = why_text::in_full(document) {
+        let options = options(&args.input, &args.question, world);
+        let plan = phalanx_cluster::plan::plan(world, &options);
+        if let Some(mut found) = account_of(pod, &plan) {
+            nearest::add(&mut found, world, &options);
+            account.insert(nearest::key(pod), found);
+        }
+    }
+    why_text::render(document, &account, object, args.all)
+}
+
+/// Reads the input and makes the changes of `--if`, in their order.
+fn changed_world(args: &InputArgs, question: &QuestionArgs) -> Result<Input, Failure> {
+    if question.strict_cel && question.device_order != DeviceOrder::Upstream {
+        return Err(Failure::new(
+            "--strict-cel has an effect only with --device-order upstream: add that, or leave it out."
+                .to_owned(),
+        ));
+    }
+    let mut input = input::read(args, question.scheduler_name.as_deref())?;
+    for change in &question.changes {
+        let wrong = |error: EditError| {
+            let error = error.to_string();
+            let error = error.trim_end_matches('.');
+            // An edit that can't be read is quoted by the reader.
+            let bare = error.strip_prefix(&format!("`{change}`: ")).unwrap_or(error);
+            Failure::new(format!("--if '{change}': {bare}."))
+        };
+        let edit: Edit = change.parse().map_err(wrong)?;
+        input.world.edit(&edit, &question.namespace).map_err(wrong)?;
+    }
+    Ok(input)
+}
+
+/// The object that KIND/NAME names.
+fn target(text: &str, namespace: &str, world: &World) -> Result<ObjectRef, Failure> {
+    let target = parse_target(text).map_err(|error| Failure::new(format!("{error}.")))?;
+    let object = target.reference(namespace);
+    let lowering = world.lowering();
+    let scope = object.kind.is_namespaced().then_some(object.namespace.as_str());
+    if !lowering.find(object.kind, &object.name, scope).is_empty() {
+        return Ok(object);
+    }
+    let mut elsewhere = lowering.find(object.kind, &object.name, None);
+    // Dumps seldom hold namespaces themselves.
+    let is_used = |kind| {
+        let mut all = world.objects().into_iter();
+        all.any(|objects| objects.in_namespace(kind, &object.name).next().is_some())
+    };
+    if object.kind == Kind::Namespace
+        && [Kind::Pod, Kind::Job, Kind::Deployment].into_iter().any(is_used)
+    {
+        return Ok(object);
+    }
+    if object.kind == Kind::Pod {
+        let planned = planned(world, &object.name);
+        if planned.contains(&object) {
+            return Ok(object);
+        }
+        elsewhere.extend(planned);
+    }
+    let hint = match (elsewhere.first(), lowering.all(object.kind).as_slice()) {
+        (Some(found), _) => {
+            format!("namespace {} has one: add -n {}", found.namespace, found.namespace)
+        }
+        (None, []) => format!("no {} was read", object.kind),
+        (None, all) => {
+            let names: Vec<String> = all.iter().take(8).map(ToString::to_string).collect();
+            let more = if all.len() > 8 { ", …" } else { "" };
+            let only = if all.len() == 1 { "there is only" } else { "there are" };
+            format!("{only} {}{more}", names.join(", "))
+        }
+    };
+    Err(Failure::new(format!("There is no {object}: {hint}.")))
+}
+
+/// Pods of that name that workloads are still to make.
+fn planned(world: &World, name: &str) -> Vec<ObjectRef> {
+    let lowering = world.lowering();
+    let workloads = [Kind::Job, Kind::Deployment].into_iter().flat_map(|kind| lowering.all(kind));
+    // Its name is its workload's with a number.
+    let might = |workload: &ObjectRef| name.starts_with(workload.name.as_str());
+    let key = |workload: ObjectRef| GroupKey {
+        object: Scoped {
+            namespace: Name::new(&workload.namespace),
+            name: Name::new(&workload.name),
+        },
+        kind: Name::new(kind_word(workload.kind)),
+    };
+    let groups = workloads.filter(might).filter_map(|workload| lowering.group(&key(workload)));
+    let pods = groups.flat_map(|group| group.roles).flat_map(|role| role.pods);
+    let pods = pods.map(|pod| pod.key.0).filter(|pod| *pod.name == *name);
+    let reference = |pod: Scoped| ObjectRef {
+        kind: Kind::Pod,
+        namespace: pod.namespace.to_string(),
+        name: pod.name.to_string(),
+    };
+    pods.map(reference).collect()
+}
+
+fn options(args: &InputArgs, question: &QuestionArgs, world: &World) -> PlanOptions {
+    let now = args.now.map(|now| Timestamp(now.as_millisecond()));
+    let device_order = match question.device_order {
+        DeviceOrder::Best => phalanx_engine::DeviceOrder::Best,
+        DeviceOrder::Upstream => phalanx_engine::DeviceOrder::Upstream,
+    };
+    PlanOptions {
+        now: now.or_else(|| world.newest_time()),
+        policy: Policy { device_order, strict_cel: question.strict_cel },
+        effort: Effort::default(),
+    }
+}
+
+/// The command that asks why about a pod in the world of this plan, to be pasted into a shell.
+fn why_command(args: &PlanArgs, pod: &PodView) -> String {
+    let (input, question) = (&args.input, &args.question);
+    let mut words: Vec<String> = ["phalanx", "why"].map(str::to_owned).into();
+    let mut option = |name: &str, value: &str| {
+        words.extend([name.to_owned(), why_text::word(value)]);
+    };
+    for path in &input.filenames {
+        option("-f", &path.display().to_string());
+    }
+    let texts = [
+        ("--now", input.now.map(|now| now.to_string())),
+        ("--kubernetes-version", input.kubernetes_version.clone()),
+        ("--feature-gates", input.feature_gates.clone()),
+        ("--scheduler-name", question.scheduler_name.clone()),
+    ];
+    for (name, value) in texts {
+        value.iter().for_each(|value| option(name, value));
+    }
+    for change in &question.changes {
+        option("--if", change);
+    }
+    if question.device_order == DeviceOrder::Upstream {
+        option("--device-order", "upstream");
+    }
+    // The changes keep the namespace in which they were asked.
+    let own = question.changes.is_empty() || question.namespace == pod.namespace;
+    let namespace = if own { &pod.namespace } else { &question.namespace };
+    option("-n", namespace);
+    if question.strict_cel {
+        words.push("--strict-cel".to_owned());
+    }
+    let scope = if own { String::new() } else { format!("{}/", pod.namespace) };
+    words.push(why_text::word(&format!("pod/{scope}{}", pod.name)));
+    words.join(" ")
+}
+
+fn exit_code(document: &Document) -> u8 {
+    let fine = plan_text::all_placed(document) && !plan_text::any_error(document);
+    if fine { FINE } else { NOT_ALL }
+}
+
+/// What the verdict of a pod says beyond the document.
+fn account_of(pod: &PodView, plan: &Plan) -> Option<Account> {
+    // A pod that exists is decided by itself, whoever made it.
+    let own = format!("pod/{}", pod.name);
+    let names = [Some(&own), pod.group.as_ref()];
+    let verdict = |name: &String| {
+        let is = |group: &GroupKey| {
+            *group.object.namespace == *pod.namespace && group.to_string() == *name
+        };
+        plan.decision.verdicts.iter().find(|(group, _)| is(group))
+    };
+    let (group, verdict): &(GroupKey, Verdict) = names.into_iter().flatten().find_map(verdict)?;
+    Some(Account::new(group, verdict))
+}
+
+/// The document where there is no answer: empty, but for what is wrong.
+pub(crate) fn no_answer(failure: &Failure) -> Document {
+    let policy = Policy::default();
+    Document {
+        api_version: API_VERSION,
+        compat: input::compat_view(&Compat::default(), None),
+        policy: PolicyView {
+            device_order: match policy.device_order {
+                phalanx_engine::DeviceOrder::Best => "best",
+                phalanx_engine::DeviceOrder::Upstream => "upstream",
+            },
+            strict_cel: policy.strict_cel,
+            effort_steps: Effort::default().steps,
+        },
+        pods: Vec::new(),
+        groups: Vec::new(),
+        findings: failure.findings(),
+        summary: Summary::default(),
+    }
+}

@@ -1,0 +1,236 @@
+//! `phalanx why` as a text: a funnel from all nodes to none, the nearest miss, and the smallest
+//! changes that would help, each to be pasted.
+
+use std::collections::BTreeMap;
+
+use phalanx_cluster::view::{Document, GroupView, PodView, ReasonView, VerdictWord};
+use phalanx_cluster::words::EVEN_THEN;
+use phalanx_engine::Reason;
+use phalanx_objects::ObjectRef;
+
+use crate::nearest::{Account, key};
+use crate::plan;
+use crate::screen::{Cell, DIM, GOOD, Grid, HEAD, PLAIN, TYPE, WARN, clean, count, paint};
+
+/// The answer about an object. `all` lists every node.
+pub(crate) fn render(
+    document: &Document,
+    accounts: &BTreeMap<String, Account>,
+    object: &ObjectRef,
+    all: bool,
+) -> String {
+    if document.pods.is_empty() {
+        return format!(
+            "No pod that waits has to do with {object}: there is nothing to explain.\n"
+        );
+    }
+    let mut parts: Vec<String> = Vec::new();
+    // A lone pod says it all itself.
+    parts.extend(document.groups.iter().filter(|group| group.kind != "pod").map(group_text));
+    if document.pods.len() > 1 {
+        parts.push(plan::table(document));
+    }
+    if let Some(pod) = in_full(document) {
+        parts.push(pod_text(pod, accounts.get(&key(pod)), all));
+    }
+    parts.join("\n")
+}
+
+/// The pod that is explained in full: the only one, or of several the first that is not placed and
+/// has an account.
+pub(crate) fn in_full(document: &Document) -> Option<&PodView> {
+    if let [pod] = document.pods.as_slice() {
+        return Some(pod);
+    }
+    let open = |pod: &&PodView| pod.verdict != VerdictWord::Placed && pod.nodes.is_some();
+    document.pods.iter().find(open)
+}
+
+fn group_text(group: &GroupView) -> String {
+    let name = format!("{} {}/{}", group.kind, group.namespace, group.name);
+    let pods = count(u64::from(group.wanted), "pod", "pods");
+    let mut out = format!("{}: {} of {pods} placed", paint(HEAD, &name), group.placed);
+    if group.short > 0 {
+        out += &format!(", {} missing", group.short);
+    }
+    out.push('\n');
+    out
+}
+
+fn pod_text(pod: &PodView, account: Option<&Account>, all: bool) -> String {
+    let mut out = headline(pod);
+    // What the headline says is not said again.
+    let reason = plan::first_reason(pod);
+    for check in pod.checks.iter().flatten().filter(|check| check.message != reason) {
+        out += &format!("  {}: {}\n", label(check.check, check.code), clean(&check.message));
+    }
+    if pod.reasons.iter().any(|reason| reason.nodes > 0) {
+        out += &funnel(pod);
+    }
+    if pod.verdict != VerdictWord::Placed {
+        out += &account.map_or_else(String::new, |account| nearest_miss(pod, account));
+        out += &cures(pod);
+    }
+    if all {
+        out += &nodes(pod);
+    }
+    out
+}
+
+fn headline(pod: &PodView) -> String {
+    let name = paint(HEAD, &format!("pod {}/{}", pod.namespace, pod.name));
+    if let (VerdictWord::Placed, Some(node)) = (pod.verdict, &pod.node) {
+        let devices = plan::devices(pod);
+        let devices = if devices.is_empty() { String::new() } else { format!(" with {devices}") };
+        let mut out = format!("{name} is {} on {node}{devices}.\n", paint(GOOD, "placed"));
+        out.extend(pod.notes.iter().map(|note| format!("  {}\n", clean(note))));
+        if let Some(how) = optimal(pod) {
+            out += &format!("  {how}\n");
+        }
+        return out;
+    }
+    let state = match pod.verdict {
+        VerdictWord::Placed | VerdictWord::Waits => "waits".to_owned(),
+        VerdictWord::Refused => "is refused".to_owned(),
+        VerdictWord::GaveUp => {
+            let steps = pod.effort.unwrap_or_default();
+            format!("is undecided after {}", count(steps, "step of search", "steps of search"))
+        }
+    };
+    let style = if pod.verdict == VerdictWord::Waits { WARN } else { crate::screen::BAD };
+    let reason = clean(plan::first_reason(pod));
+    let mut out = format!("{name} {}: {reason}\n", paint(style, &state));
+    if pod.verdict == VerdictWord::Refused && !reason.starts_with(EVEN_THEN) {
+        out += "  It would not fit either if every other pod ended and every node and device were \
+                healthy.\n";
+    }
+    out
+}
+
+fn optimal(pod: &PodView) -> Option<&'static str> {
+    match pod.optimal? {
+        "proven" => Some("No better place exists: all others were ruled out."),
+        "firstFit" => Some("It is the first place that fits, as --device-order upstream asks."),
+        "bounded" => Some("The search was ended by its bound: a better place may exist."),
+        _ => None,
+    }
+}
+
+/// The node that the pod missed by least, and how far its devices got there; where devices are not
+/// what it fell for, what it did fall for.
+fn nearest_miss(pod: &PodView, account: &Account) -> String {
+    let Some(node) = &account.nearest else { return String::new() };
+    let mut out = format!("\nNearest miss: {}\n", paint(HEAD, &node.0));
+    for funnel in &account.funnels {
+        out += &format!("  request {} asks {}\n", funnel.request, funnel.asked);
+        let mut grid = Grid::default().indented(4);
+        for (stage, devices, meaning) in &funnel.stages {
+            let short = *devices < funnel.asked;
+            let style = if short { WARN } else { PLAIN };
+            grid.row(vec![
+                Cell::styled(style, *stage),
+                Cell::number(u64::from(*devices)),
+                Cell::styled(DIM, meaning.as_str()),
+            ]);
+        }
+        out += &grid.render();
+    }
+    if account.funnels.is_empty() {
+        let of = pod.nodes.iter().flatten().find(|view| *view.name == *node.0);
+        for check in of.iter().flat_map(|view| &view.checks) {
+            out += &format!("  {}: {}\n", label(check.check, check.code), clean(&check.message));
+        }
+    }
+    out
+}
+
+/// kube-scheduler's name for a check, or ours.
+fn label<'a>(check: &'a str, code: &'a str) -> &'a str {
+    if check.is_empty() { code } else { check }
+}
+
+/// How many nodes fell at which check, with one example each.
+fn funnel(pod: &PodView) -> String {
+    let looked: u64 = pod.reasons.iter().map(|reason| u64::from(reason.nodes)).sum();
+    let nodes = count(looked, "node falls", "nodes fall");
+    let mut out = format!("\n{nodes}, each at the first check that it fails:\n");
+    let mut grid = Grid::new(&["NODES", "CHECK", "REASON", "DEVICES", "FOR EXAMPLE"]).indented(2);
+    // In the order of the checks.
+    for code in Reason::ALL.map(Reason::code) {
+        let of = pod.reasons.iter().filter(|reason| reason.nodes > 0 && reason.code == code);
+        of.for_each(|reason| grid.row(row(reason)));
+    }
+    out += &grid.render();
+    out
+}
+
+fn row(reason: &ReasonView) -> Vec<Cell> {
+    let devices =
+        if reason.devices > 0 { Cell::number(u64::from(reason.devices)) } else { "".into() };
+    vec![
+        Cell::number(u64::from(reason.nodes)),
+        reason.check.into(),
+        Cell::styled(WARN, reason.code),
+        devices,
+        reason.message.as_str().into(),
+    ]
+}
+
+fn cures(pod: &PodView) -> String {
+    let notes = pod.notes.iter().map(|note| format!("  {}\n", clean(note))).collect::<String>();
+    if pod.cures.is_empty() {
+        // Notes on a pod that is not placed are about its cures: that none was found says nothing.
+        return match notes.as_str() {
+            "" => "\nNo single change that Phalanx knows of would help.\n".to_owned(),
+            notes => format!("\nNo change that would help was found.\n{notes}"),
+        };
+    }
+    let mut out = "\nWhat would place it (add one to the command to see):\n".to_owned();
+    for cure in &pod.cures {
+        let option = format!("--if {}", quoted(&cure.edit));
+        out += &format!("  {}\n      {}\n", paint(TYPE, &clean(&option)), clean(&cure.message));
+    }
+    out + &notes
+}
+
+/// A text as one word of a shell, in quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// As [`quoted`], bare where a shell takes it so.
+pub(crate) fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { quoted(text) }
+}
+
+/// Every node with every check that it fails.
+fn nodes(pod: &PodView) -> String {
+    let nodes = pod.nodes.iter().flatten();
+    if pod.checks.iter().flatten().next().is_some()
+        && nodes.clone().all(|node| node.checks.is_empty())
+    {
+        return "\nNo node was looked at: what stands in the way is the pod's own.\n".to_owned();
+    }
+    let mut grid = Grid::new(&["NODE", "FITS", "CHECK", "REASON", "STATUS", ""]).indented(2);
+    for node in nodes {
+        let fits = if node.fits { Cell::styled(GOOD, "yes") } else { Cell::styled(DIM, "no") };
+        if node.checks.is_empty() {
+            grid.row(vec![node.name.as_str().into(), fits]);
+            continue;
+        }
+        let mut first = Some((node.name.as_str(), fits));
+        for check in &node.checks {
+            let (name, fits) = first.take().unwrap_or(("", "".into()));
+            grid.row(vec![
+                name.into(),
+                fits,
+                check.check.into(),
+                Cell::styled(WARN, check.code),
+                check.status.into(),
+                check.message.as_str().into(),
+            ]);
+        }
+    }
+    format!("\nEvery node, every check that it fails:\n{}", grid.render())
+}

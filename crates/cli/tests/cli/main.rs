@@ -1,0 +1,9 @@
+//! The command as a user runs it: one process per question.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod command;
+mod common;
+mod devices;
+mod examples;
+mod why;

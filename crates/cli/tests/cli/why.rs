@@ -1,0 +1,115 @@
+//! `why` of all kinds of objects, and the command that `plan` advises.
+
+use crate::common::{NODE, POD, Scratch, phalanx, pod, run, run_with};
+
+const JOB: &str = "\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j, namespace: research}
+spec:
+  parallelism: 3
+  template: {spec: {restartPolicy: Never, containers: [{name: m, resources: {requests: {cpu: '3'}}}]}}
+";
+
+fn world() -> String {
+    format!("{NODE}---\n{}---\n{POD}---\n{JOB}", NODE.replace("n1", "n2").replace("'8'", "'2'"))
+}
+
+#[test]
+fn a_node_is_explained_alone_with_a_line_for_each_pod() {
+    let why = run_with(&["why", "-f", "-", "node/n2"], &world()).code(1);
+    for (name, line) in [("default/a", "yes"), ("research/j-2", "asks 3 cpu, 2 free of 2")] {
+        let found = why.out.lines().find(|text| text.contains(name)).expect(name);
+        assert!(found.contains(line), "{found}");
+    }
+    let json = run_with(&["why", "-f", "-", "node/n2", "-o", "json"], &world()).code(1).json();
+    for pod in json["pods"].as_array().unwrap() {
+        for node in pod["nodes"].as_array().into_iter().flatten() {
+            assert_eq!(node["name"], "n2", "{pod:#}");
+        }
+    }
+    assert_eq!(pod(&json, "default/a")["nodes"][0]["fits"], true);
+}
+
+#[test]
+fn a_node_shows_its_devices_and_who_holds_them() {
+    let why = run(&["why", "-f", "examples", "node/hgx-1"]).code(1);
+    why.says(&["node hgx-1 has", "held:", "HELD BY", "claim "]);
+    let topology = run(&["why", "-f", "examples", "nodetopology/pcie-1"]).code(1);
+    topology.says(&["node pcie-1 has", "default/quad", "no island holds 4"]);
+}
+
+#[test]
+fn namespaces_and_classes_are_answered_by_verdicts() {
+    let why = run_with(&["why", "-f", "-", "namespace/research"], &world()).code(1);
+    why.says(&["research/j-0", "research/j-2", "placed", "waits"]);
+    let class = run(&["why", "-f", "examples", "deviceclass/gpu.nvidia.com", "-o", "json"]).code(1);
+    let class = class.json();
+    let pods = class["pods"].as_array().unwrap();
+    assert!(pods.len() > 3 && pods.iter().all(|pod| pod.get("nodes").is_none()), "{class:#}");
+}
+
+#[test]
+fn a_workload_shows_every_pod_of_it() {
+    let why = run_with(&["why", "-f", "-", "-n", "research", "job/j"], &world()).code(1);
+    why.says(&["2 of 3 pods placed", "research/j-0", "research/j-1", "pod research/j-2 waits"]);
+    // One of them is shown alone, and the workload is still the sum of all.
+    let why = run_with(&["why", "-f", "-", "-n", "research", "pod/j-0"], &world()).code(0);
+    why.says(&["2 of 3 pods placed, 1 missing", "pod research/j-0 is placed on n1"]);
+}
+
+#[test]
+fn a_miss_without_devices_shows_the_amounts() {
+    let big = world().replace("cpu: '1'", "cpu: '9'");
+    let why = run_with(&["why", "-f", "-", "pod/a"], &big).code(1);
+    why.says(&["Nearest miss: n1\n  NodeResourcesFit: asks 9 cpu"]);
+}
+
+#[test]
+fn where_the_pod_itself_is_in_the_way_every_node_is_named_and_none_fits() {
+    let pods =
+        POD.replace("spec: {", "spec: {resourceClaims: [{name: c, resourceClaimName: gone}], ");
+    let text = format!("{NODE}---\n{pods}");
+    let json = run_with(&["why", "-f", "-", "pod/a", "-o", "json"], &text).code(1).json();
+    let nodes = serde_json::json!([{"name": "n1", "fits": false, "checks": []}]);
+    assert_eq!(pod(&json, "default/a")["nodes"], nodes);
+    let all = run_with(&["why", "-f", "-", "pod/a", "--all"], &text).code(1);
+    assert!(!all.out.contains("FITS"), "{}", all.out);
+    all.says(&["No node was looked at"]);
+}
+
+#[test]
+fn the_command_that_plan_advises_asks_in_the_same_world() {
+    let scratch = Scratch::new();
+    let file = scratch.file("it's here.yaml", &world().replace("parallelism: 3", "parallelism: 6"));
+    let plan = run(&[
+        "plan",
+        "-f",
+        &file,
+        "--if",
+        "set job/research/j replicas to 5",
+        "--now",
+        "2026-11-28T10:00:00Z",
+        "--kubernetes-version",
+        "1.36",
+        "--feature-gates",
+        "DRADeviceTaints=true",
+        "--device-order",
+        "upstream",
+        "--strict-cel",
+    ]);
+    let plan = plan.code(1);
+    let command = plan.out.lines().find_map(|line| line.strip_prefix("Why: ")).expect("a command");
+    for part in ["--if 'set job/research/j replicas to 5'", "pod/research/j-2", "--strict-cel"] {
+        assert!(command.contains(part), "{command}");
+    }
+    let binary = assert_cmd::cargo::cargo_bin!("phalanx").display().to_string();
+    let script = format!("phalanx() {{ '{binary}' \"$@\"; }}\n{command}");
+    let ran = assert_cmd::Command::new("sh").args(["-c", &script]).output().expect("a shell");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(said.contains("pod research/j-2 waits"), "{command}\n{said}\n{ran:?}");
+    // A namespace of its own is enough where nothing is changed.
+    phalanx(&["why", "-f", &file, "-n", "research", "pod/j-2"]).assert().code(1);
+    let lost = run(&["why", "-f", &file, "pod/j-2"]).code(2);
+    lost.complains(&["namespace research has one: add -n research"]);
+}
