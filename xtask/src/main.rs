@@ -1,2 +1,88 @@
-//! The one entry point for developers.
-fn main() {}
+//! The one entry point for developers: `cargo xtask test`, `tidy`, `accept`, `bench`,
+//! `mutants`.
+//!
+//! It starts the tools and holds the repository to its rules. What the rules are for stands in
+//! `docs/ARCHITECTURE.md`; how to test in `docs/TESTING.md`.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it stands at the rim: it reads files and variables"
+)]
+
+mod accept;
+mod bench;
+mod mutants;
+mod run;
+mod source;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Developer tasks of Phalanx.",
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Everything that must pass: tidy, formatting, clippy, documentation, tests.
+    Test,
+    /// Hold the repository to its rules; print every breach with its file and line.
+    Tidy,
+    /// Write what scenarios say into their files; read the difference before you commit it.
+    Accept {
+        /// Only scenarios whose path has this in it.
+        part: Option<String>,
+    },
+    /// Measure decisions in release, beside the figures to reach.
+    Bench {
+        /// Which figures; all without it.
+        parts: Vec<bench::Part>,
+        /// How often each is taken; the median counts.
+        #[arg(long, default_value_t = bench::RUNS)]
+        runs: usize,
+    },
+    /// Measure one part in this process; `bench` starts it in release.
+    #[command(hide = true)]
+    Measure {
+        /// Which figures.
+        part: bench::Part,
+        /// How often each is taken.
+        #[arg(long, default_value_t = bench::RUNS)]
+        runs: usize,
+    },
+    /// Run cargo-mutants over the checks, the device allocator and the CEL evaluator.
+    Mutants {
+        /// Handed on to cargo-mutants, such as `--shard 1/8` or `-F allocate`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        more: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().task {
+        Task::Test => test::run(),
+        Task::Tidy => tidy::run(),
+        Task::Accept { part } => accept::run_all(part.as_deref()),
+        Task::Bench { parts, runs } => bench::run(&parts, runs),
+        Task::Measure { part, runs } => bench::measure(part, runs),
+        Task::Mutants { more } => mutants::run(&more),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

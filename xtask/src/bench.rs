@@ -1,0 +1,120 @@
+//! `cargo xtask bench`: how fast decisions are, beside the figures to reach.
+//!
+//! Each figure is the median of 11 runs and stands beside its target; on a noisy machine the ratio
+//! to our own first fit without caches, measured in the same run, is what to quote. Nothing here is
+//! asserted: a test that depends on the clock tells nothing.
+
+mod fleet;
+mod objects;
+mod rows;
+mod upstream;
+mod world;
+
+use std::time::{Duration, Instant};
+
+use crate::run::{Done, cargo, show};
+
+/// How often a figure is taken.
+pub(crate) const RUNS: usize = 11;
+
+/// What to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// 500 nodes with ten devices each.
+    Small,
+    /// 5,000 nodes with eight devices each.
+    Large,
+    /// Requests that no node can meet.
+    Never,
+    /// 100,000 nodes with 400,000 pods.
+    Fleet,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Small, Self::Large, Self::Never, Self::Fleet];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Large => "large",
+            Self::Never => "never",
+            Self::Fleet => "fleet",
+        }
+    }
+}
+
+/// Builds in release and measures each part in a process of its own, so that memory is its own too.
+pub(crate) fn run(parts: &[Part], runs: usize) -> Done {
+    let parts = if parts.is_empty() { &Part::ALL[..] } else { parts };
+    for part in parts {
+        let runs = runs.to_string();
+        let args = [
+            "run",
+            "--release",
+            "--quiet",
+            "--locked",
+            "-p",
+            "xtask",
+            "--",
+            "measure",
+            part.name(),
+        ];
+        show(&format!("bench {}", part.name()), cargo(&args).args(["--runs", &runs]))?;
+    }
+    Ok(())
+}
+
+/// Measures one part, in this process.
+pub(crate) fn measure(part: Part, runs: usize) -> Done {
+    match part {
+        Part::Small => rows::fill_and_churn(500, 10, &rows::SMALL, runs)?,
+        Part::Large => rows::fill_and_churn(5_000, 8, &rows::LARGE, runs)?,
+        Part::Never => rows::never(runs),
+        Part::Fleet => return fleet::measure(),
+    }
+    Ok(())
+}
+
+/// The time that `work` takes, and what it returns.
+fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let start = Instant::now();
+    let result = work();
+    (start.elapsed(), result)
+}
+
+/// The median.
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// So many a second.
+fn rate(count: usize, time: Duration) -> f64 {
+    count as f64 / time.as_secs_f64().max(1e-9)
+}
+
+/// `123,456`.
+fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_at_a_glance() {
+        assert_eq!(thousands(1_234_567.0), "1,234,567");
+        assert_eq!(thousands(999.4), "999");
+        let seconds = |n: &[u64]| median(n.iter().map(|s| Duration::from_secs(*s)).collect());
+        assert_eq!(seconds(&[9, 1, 5]), Duration::from_secs(5));
+    }
+}
