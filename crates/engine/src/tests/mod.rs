@@ -13,6 +13,7 @@ mod make;
 mod oracle;
 mod order;
 mod refused;
+mod told;
 mod world;
 
 use crate::{
