@@ -36,6 +36,8 @@ const YES: &[&str] = &[
     "device.attributes[?'unknown'].?none.orValue(1) == 1",
     "device.attributes['gpu.example.com'].?model.optMap(m, m.size()).orValue(0) == 4",
     "optional.none().or(optional.of(1)).value() == 1 && !optional.none().hasValue()",
+    "optional.of(1).or(optional.of(2)).value() == 1 && optional.of(1).or(optional.none()).hasValue()",
+    "-device.attributes['gpu.example.com'].index == -3",
     "optional.of(2).optFlatMap(x, x > 1 ? optional.of(x) : optional.none()).hasValue()",
     "optional.ofNonZeroValue('') == optional.none()",
     "cel.bind(d, device.attributes['gpu.example.com'], d.model == 'H100' && d.index == 3)",
