@@ -467,6 +467,13 @@ pub enum Phase {
     Terminating(NodeKey, Timestamp),
 }
 
+impl Phase {
+    /// Whether the pod still has to be placed.
+    pub fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending)
+    }
+}
+
 /// What a pod asks for. Equal requests are one shape and are decided from one column.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {

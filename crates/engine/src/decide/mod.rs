@@ -59,7 +59,7 @@ impl Engine {
         let selectors = self.state.clock.selectors;
         let revision = self.state.apply(changes);
         if selectors != self.state.clock.selectors {
-            search::Search::forget(&mut self.caches.memo);
+            self.caches.memo.clear();
         }
         revision
     }

@@ -79,7 +79,8 @@ impl Memo {
         shape
     }
 
-    fn clear(&mut self) {
+    /// Forgets everything: selectors say something else now, or the policy is another.
+    pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 }
@@ -105,11 +106,6 @@ impl<'a> Search<'a> {
             memo.steps = effort.steps;
         }
         search
-    }
-
-    /// Forgets device choices: selectors say something else now.
-    pub(crate) fn forget(memo: &mut Memo) {
-        memo.clear();
     }
 
     /// The answer of one node.

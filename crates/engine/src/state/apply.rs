@@ -7,7 +7,7 @@ use super::{Flight, QueuePlace, State};
 use crate::change::Change;
 use crate::decision::Revision;
 use crate::facts::{
-    Allocation, Claim, Group, HeldDevice, Links, Member, Node, Phase, Pool, Reach, Request, Seat,
+    Allocation, Claim, Group, HeldDevice, Links, Member, Node, Pool, Reach, Request, Seat,
 };
 use crate::name::{ClaimKey, FlightId, GroupKey, NodeKey, PodKey, PoolKey, Shared};
 
@@ -505,13 +505,5 @@ impl super::Holders {
             }
             None => self.consumed.push((name.clone(), amount)),
         }
-    }
-}
-
-/// A phase as far as the queue is concerned.
-impl Phase {
-    /// Whether the pod still has to be placed.
-    pub fn is_pending(&self) -> bool {
-        matches!(self, Self::Pending)
     }
 }
