@@ -71,6 +71,8 @@ pub(crate) enum FoldKind {
     Filter,
     /// `transformMap`.
     MapValues,
+    /// `transformMapEntry`.
+    MapEntries,
 }
 
 #[derive(Debug)]
@@ -175,6 +177,25 @@ impl Kind {
                 visit(*target);
                 visit(*body);
             }
+        }
+    }
+}
+
+/// `a.b.c` as it is written, if that is what a node is.
+pub(crate) fn dotted(nodes: &[Node], id: NodeId) -> Option<String> {
+    let (mut parts, mut at) = (Vec::new(), id);
+    loop {
+        match &nodes[at as usize].kind {
+            Kind::Ident(name) => {
+                parts.push(name.as_str());
+                parts.reverse();
+                return Some(parts.join("."));
+            }
+            Kind::Select { operand, field, optional: false } => {
+                parts.push(field);
+                at = *operand;
+            }
+            _ => return None,
         }
     }
 }

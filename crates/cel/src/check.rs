@@ -2,19 +2,22 @@
 //! whole gives a bool, as Kubernetes' compiler would say, with its words and its columns, before
 //! any device is looked at.
 //!
-//! It stops at the first fault. Constant conversions and regular expressions are left to
+//! A part that has a fault counts as fitting everywhere, so that each fault is found; the first of
+//! them by its place is told. Constant conversions and regular expressions are left to
 //! [`lower`](crate::lower), which computes them.
 
 use std::fmt::Write as _;
 
-use crate::Environment;
 use crate::ast::{
-    Arithmetic, Ast, Binary, Comparison, Element, Entry, Fold, FoldKind, Kind, NodeId,
+    Arithmetic, Ast, Binary, Comparison, Element, Entry, Fold, FoldKind, Kind, NodeId, dotted,
 };
 use crate::error::{CompileError, CompileErrorKind};
 use crate::functions::signatures::{Function, PARAMETERS, Signature, signatures};
+use crate::functions::time::{self, Timestamp};
+use crate::functions::{format, regex};
 use crate::hints;
 use crate::types::{MAX_TYPE_PARTS, Type, Unifier, settle};
+use crate::{Environment, Expressions};
 
 /// What a name or a call was found to mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,41 +33,22 @@ pub(crate) enum Meaning {
     Call(Function, bool),
 }
 
-/// Functions of Kubernetes' libraries that are left out so far: time, formats, URLs, addresses.
-const UNSUPPORTED: [&str; 26] = [
-    "cidr",
-    "containsCIDR",
-    "containsIP",
-    "duration",
-    "family",
-    "format",
-    "getDate",
-    "getDayOfMonth",
-    "getDayOfWeek",
-    "getDayOfYear",
-    "getFullYear",
-    "getHost",
-    "getHours",
-    "getMilliseconds",
-    "getMinutes",
-    "getMonth",
-    "getSeconds",
-    "ip",
-    "isCIDR",
-    "isIP",
-    "isURL",
-    "sortBy",
-    "timestamp",
-    "transformMapEntry",
-    "url",
-    "validate",
-];
+/// What the value of the expression is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// To select devices.
+    Selector,
+    /// To be an attribute.
+    Attribute,
+}
 
 /// The result: one entry per node of the tree.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) types: Vec<Type>,
     pub(crate) meanings: Vec<Meaning>,
+    /// The variants of a call or an operator that fit.
+    pub(crate) candidates: Vec<Vec<&'static Signature>>,
 }
 
 /// Checks the whole expression, which has to give a bool, or a value of unknown type.
@@ -72,6 +56,7 @@ pub(crate) fn check(
     source: &str,
     ast: &Ast,
     environment: &Environment,
+    wanted: Use,
 ) -> Result<Checked, CompileError> {
     let count = ast.nodes.len();
     let mut checker = Checker {
@@ -81,46 +66,95 @@ pub(crate) fn check(
         unifier: Unifier::default(),
         types: vec![Type::Dyn; count],
         meanings: vec![Meaning::None; count],
+        candidates: vec![Vec::new(); count],
         scope: Vec::new(),
+        errors: Vec::new(),
     };
-    checker.check(ast.root)?;
+    checker.check(ast.root);
     if checker.unifier.exhausted() {
         return Err(checker.too_large(ast.root));
     }
+    checker.fail()?;
     for t in &mut checker.types {
         *t = settle(&checker.unifier.resolve(t));
     }
-    checker.homogeneous()?;
-    let result = &checker.types[ast.root as usize];
-    if !matches!(result, Type::Bool | Type::Dyn) {
-        let name = match result {
-            Type::Null => "null_type".to_owned(),
-            other => other.to_string(),
-        };
-        let message = format!("must evaluate to bool or the unknown type, not {name}");
-        let hint = hints::not_bool(result);
-        return Err(checker.error(CompileErrorKind::NotBool, ast.root, message).with_hint(hint));
-    }
-    Ok(Checked { types: checker.types, meanings: checker.meanings })
+    checker.homogeneous();
+    format::check(&mut checker);
+    checker.literals();
+    checker.fail()?;
+    checker.result(wanted)?;
+    Ok(Checked { types: checker.types, meanings: checker.meanings, candidates: checker.candidates })
 }
 
-struct Checker<'a> {
+pub(crate) struct Checker<'a> {
     source: &'a str,
     ast: &'a Ast,
     environment: &'a Environment,
     unifier: Unifier,
     types: Vec<Type>,
     meanings: Vec<Meaning>,
+    candidates: Vec<Vec<&'static Signature>>,
     /// Variables of the macros around the current node; a variable's slot is its place here.
     scope: Vec<(&'a str, Type)>,
+    errors: Vec<CompileError>,
 }
 
-type Checking<T> = Result<T, CompileError>;
+/// Faults that are noted; the first of so many is the first of all, but for hostile texts.
+const MAX_ERRORS: usize = 100;
 
 impl<'a> Checker<'a> {
+    /// Notes a fault, and gives the type of what has it.
+    fn report(&mut self, error: CompileError) -> Type {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(error);
+        }
+        Type::Error
+    }
+
+    /// The first fault by its place, if there is one.
+    fn fail(&mut self) -> Result<(), CompileError> {
+        let errors = std::mem::take(&mut self.errors);
+        errors.into_iter().min_by_key(|error| (error.line, error.column)).map_or(Ok(()), Err)
+    }
+
     fn error(&self, kind: CompileErrorKind, id: NodeId, message: String) -> CompileError {
         let node = self.ast.node(id);
         CompileError::new(kind, self.source, node.at, (node.start, node.end), message)
+    }
+
+    /// Whether the whole has a type that its use can take.
+    fn result(&self, wanted: Use) -> Result<(), CompileError> {
+        let root = self.ast.root;
+        let result = &self.types[root as usize];
+        let name = result.declared();
+        let lists = match self.environment.expressions {
+            Expressions::Stored => true,
+            Expressions::New(gates) => gates.list_type_attributes,
+        };
+        match wanted {
+            Use::Selector if *result == Type::Bool || *result == self.attribute() => Ok(()),
+            Use::Selector => {
+                let message = format!("must evaluate to bool or the unknown type, not {name}");
+                let error = self.error(CompileErrorKind::NotBool, root, message);
+                Err(error.with_hint(hints::not_bool(result)))
+            }
+            Use::Attribute => {
+                let element = match result {
+                    Type::List(element) if lists => element,
+                    other => other,
+                };
+                let scalar = [Type::Bool, Type::Int, Type::Str, Type::Dyn, Type::Any, Type::Semver];
+                if scalar.contains(element) {
+                    return Ok(());
+                }
+                let or_list = if lists { " or a list of these scalars" } else { "" };
+                let message = format!(
+                    "must evaluate to a primitive scalar (string, integer, boolean, \
+                     semver){or_list}, not {name}"
+                );
+                Err(self.error(CompileErrorKind::NotAttribute, root, message))
+            }
+        }
     }
 
     fn too_large(&self, id: NodeId) -> CompileError {
@@ -136,8 +170,13 @@ impl<'a> Checker<'a> {
         error.with_hint(hints::mixed(&expected, &found))
     }
 
+    /// What an attribute's value is: lists were allowed late.
+    fn attribute(&self) -> Type {
+        if self.environment.knows_lists() { Type::Dyn } else { Type::Any }
+    }
+
     /// Checks a node and those below it, and gives its type.
-    fn check(&mut self, id: NodeId) -> Checking<Type> {
+    fn check(&mut self, id: NodeId) -> Type {
         let ast = self.ast;
         let t = match &ast.node(id).kind {
             Kind::Null => Type::Null,
@@ -147,52 +186,66 @@ impl<'a> Checker<'a> {
             Kind::Double(_) => Type::Double,
             Kind::Str(_) => Type::Str,
             Kind::Bytes(_) => Type::Bytes,
-            Kind::Ident(name) => self.ident(id, name)?,
+            Kind::Ident(name) => self.ident(id, name),
             Kind::Select { operand, field, optional } => {
-                self.select(id, *operand, field, *optional)?
+                match self.type_name(id).filter(|_| !optional) {
+                    Some(name) => {
+                        self.meanings[id as usize] = Meaning::Type(name);
+                        Type::Meta
+                    }
+                    None => self.select(id, *operand, field, *optional),
+                }
             }
             Kind::Has { operand, field } => {
-                self.select(id, *operand, field, false)?;
+                self.select(id, *operand, field, false);
                 Type::Bool
             }
             Kind::Index { operand, index, optional } => {
                 let name = if *optional { "_[?_]" } else { "_[_]" };
-                self.operator(id, name, &[*operand, *index])?
+                self.operator(id, name, &[*operand, *index])
             }
-            Kind::Call { target, function, args } => self.call(id, *target, function, args)?,
-            Kind::Not(operand) => self.operator(id, "!_", &[*operand])?,
-            Kind::Negate(operand) => self.operator(id, "-_", &[*operand])?,
+            Kind::Call { target, function, args } => self.call(id, *target, function, args),
+            Kind::Not(operand) => self.operator(id, "!_", &[*operand]),
+            Kind::Negate(operand) => self.operator(id, "-_", &[*operand]),
             Kind::Binary(operator, left, right) => {
-                self.operator(id, binary_name(*operator), &[*left, *right])?
+                self.operator(id, binary_name(*operator), &[*left, *right])
             }
-            Kind::And(terms) | Kind::Or(terms) => self.logical(terms)?,
+            Kind::And(terms) | Kind::Or(terms) => self.logical(terms),
             Kind::Conditional { condition, then, other } => {
-                self.operator(id, "_?_:_", &[*condition, *then, *other])?
+                self.operator(id, "_?_:_", &[*condition, *then, *other])
             }
-            Kind::List(elements) => self.list(elements)?,
-            Kind::Map(entries) => self.map(entries)?,
-            Kind::Fold(fold) => self.fold(id, fold)?,
+            Kind::List(elements) => self.list(elements),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Fold(fold) => self.fold(id, fold),
             Kind::Bind { var, init, body } => {
-                let t = self.check(*init)?;
-                self.scoped(&[(var, t)], *body)?
+                let t = self.check(*init);
+                self.scoped(&[(var, t)], *body)
             }
             Kind::OptMap { target, var, body, flat } => {
-                self.opt_map(id, *target, var, *body, *flat)?
+                self.opt_map(id, *target, var, *body, *flat)
             }
         };
-        let t = self.unifier.resolve(&t);
-        if t.parts(MAX_TYPE_PARTS) > MAX_TYPE_PARTS {
-            return Err(self.too_large(id));
-        }
+        let resolved = self.unifier.resolve(&t);
+        let large = resolved.parts(MAX_TYPE_PARTS) > MAX_TYPE_PARTS;
+        // The elements of a literal may still turn out to be more general.
+        let literal = matches!(ast.node(id).kind, Kind::List(_) | Kind::Map(_));
+        let t = match (large, literal) {
+            (true, _) => {
+                let error = self.too_large(id);
+                self.report(error)
+            }
+            (false, true) => t,
+            (false, false) => resolved,
+        };
         self.types[id as usize] = t.clone();
-        Ok(t)
+        t
     }
 
-    fn check_all(&mut self, ids: &[NodeId]) -> Checking<Vec<Type>> {
+    fn check_all(&mut self, ids: &[NodeId]) -> Vec<Type> {
         ids.iter().map(|id| self.check(*id)).collect()
     }
 
-    fn scoped(&mut self, variables: &[(&'a str, Type)], body: NodeId) -> Checking<Type> {
+    fn scoped(&mut self, variables: &[(&'a str, Type)], body: NodeId) -> Type {
         let outside = self.scope.len();
         self.scope.extend_from_slice(variables);
         let t = self.check(body);
@@ -200,145 +253,132 @@ impl<'a> Checker<'a> {
         t
     }
 
-    fn ident(&mut self, id: NodeId, name: &str) -> Checking<Type> {
+    fn ident(&mut self, id: NodeId, name: &str) -> Type {
         if let Some(slot) = self.scope.iter().rposition(|(n, _)| *n == name) {
             self.meanings[id as usize] = Meaning::Local(slot as u32);
-            return Ok(self.scope[slot].1.clone());
+            return self.scope[slot].1.clone();
         }
         let global = name.strip_prefix('.').unwrap_or(name);
         if global == "device" {
             self.meanings[id as usize] = Meaning::Device;
-            return Ok(Type::Device);
+            return Type::Device;
         }
-        let types = [
-            "bool",
-            "bytes",
-            "double",
-            "int",
-            "list",
-            "map",
-            "null_type",
-            "string",
-            "type",
-            "uint",
-        ];
-        if let Some(found) = types.into_iter().find(|t| *t == global) {
+        if let Some(found) = TYPES.into_iter().find(|t| *t == global) {
             self.meanings[id as usize] = Meaning::Type(found);
-            return Ok(Type::Meta);
+            return Type::Meta;
         }
         let message = format!("undeclared reference to '{name}' (in container '')");
         let error = self.error(CompileErrorKind::UndeclaredReference, id, message);
-        Err(error.with_hint(Some(hints::undeclared_name(self.ast, id, name))))
+        let hint = hints::undeclared_name(self.ast, id, name);
+        self.report(error.with_hint(Some(hint)))
     }
 
-    fn select(
-        &mut self,
-        id: NodeId,
-        operand: NodeId,
-        field: &str,
-        optional: bool,
-    ) -> Checking<Type> {
-        let t = self.check(operand)?;
+    /// The type that a path such as `net.IP` names.
+    fn type_name(&self, id: NodeId) -> Option<&'static str> {
+        let name = dotted(&self.ast.nodes, id)?;
+        let (first, _) = name.split_once('.')?;
+        if self.scope.iter().any(|(variable, _)| *variable == first) {
+            return None;
+        }
+        let known = DOTTED_TYPES.into_iter().chain(NAMES_ONLY);
+        known.into_iter().find(|known| *known == name.trim_start_matches('.'))
+    }
+
+    fn select(&mut self, id: NodeId, operand: NodeId, field: &str, optional: bool) -> Type {
+        let t = self.check(operand);
+        let t = self.unifier.resolve(&t);
         let (target, wrapped) = match &t {
             Type::Optional(inner) => (self.unifier.resolve(inner), true),
             _ => (t, false),
         };
         let result = match &target {
             Type::Map(pair) => pair.1.clone(),
-            Type::Device => self.device_field(id, field)?,
-            Type::Dyn => Type::Dyn,
+            Type::Device => self.device_field(id, field),
+            Type::Dyn | Type::Any | Type::Error => Type::Dyn,
             Type::Var(_) => {
                 self.unifier.assignable(&Type::Dyn, &target);
                 Type::Dyn
             }
+            Type::Url | Type::Quantity | Type::Semver | Type::Format | Type::Authorization(_) => {
+                let message = format!("unexpected failed resolution of '{target}'");
+                let error = self.error(CompileErrorKind::WrongType, id, message);
+                self.report(error.with_hint(hints::no_fields(&target)))
+            }
             _ => {
                 let message = format!("type '{target}' does not support field selection");
                 let error = self.error(CompileErrorKind::WrongType, id, message);
-                return Err(error.with_hint(hints::no_fields(&target)));
+                self.report(error.with_hint(hints::no_fields(&target)));
+                Type::Dyn
             }
         };
-        Ok(if wrapped || optional { Type::optional(result) } else { result })
+        if wrapped || optional { Type::optional(result) } else { result }
     }
 
-    fn device_field(&self, id: NodeId, field: &str) -> Checking<Type> {
+    fn device_field(&mut self, id: NodeId, field: &str) -> Type {
         match field {
-            "driver" => Ok(Type::Str),
-            "allowMultipleAllocations" => Ok(Type::Bool),
-            "attributes" => Ok(Type::map(Type::Str, Type::map(Type::Str, Type::Dyn))),
-            "capacity" => Ok(Type::map(Type::Str, Type::map(Type::Str, Type::Quantity))),
+            "driver" => Type::Str,
+            "allowMultipleAllocations" if self.environment.knows_sharing() => Type::Bool,
+            "attributes" => Type::map(Type::Str, Type::map(Type::Str, self.attribute())),
+            "capacity" => Type::map(Type::Str, Type::map(Type::Str, Type::Quantity)),
             _ => {
                 let message = format!("undefined field '{field}'");
                 let error = self.error(CompileErrorKind::UndefinedField, id, message);
-                Err(error.with_hint(Some(hints::undefined_field(field))))
+                self.report(error.with_hint(Some(hints::undefined_field(field))))
             }
         }
     }
 
-    fn operator(&mut self, id: NodeId, name: &'static str, operands: &[NodeId]) -> Checking<Type> {
-        let types = self.check_all(operands)?;
-        match self.resolve(signatures(name), false, &types) {
-            Some((_, result)) => Ok(result),
-            None => Err(self.no_overload(id, name, &types, false, operands)),
+    fn operator(&mut self, id: NodeId, name: &'static str, operands: &[NodeId]) -> Type {
+        let types = self.check_all(operands);
+        match self.resolve(id, signatures(name), false, &types) {
+            Some((_, result)) => result,
+            None => self.no_overload(id, name, &types, false, operands),
         }
     }
 
-    fn call(
-        &mut self,
-        id: NodeId,
-        target: Option<NodeId>,
-        name: &str,
-        args: &[NodeId],
-    ) -> Checking<Type> {
+    fn call(&mut self, id: NodeId, target: Option<NodeId>, name: &str, args: &[NodeId]) -> Type {
+        let arguments = self.check_all(args);
         let mut types = Vec::with_capacity(args.len() + 1);
         let mut operands = Vec::with_capacity(args.len() + 1);
-        let qualified = target.and_then(|target| self.qualified(target, name));
+        let qualified = target.and_then(|target| {
+            dotted(&self.ast.nodes, target).map(|prefix| format!("{prefix}.{name}"))
+        });
         let (name, found, receiver) = match (target, &qualified) {
             (None, _) => (name, signatures(name), false),
             (Some(_), Some(qualified)) if !signatures(qualified).is_empty() => {
                 (qualified.as_str(), signatures(qualified), false)
             }
             (Some(target), _) => {
-                types.push(self.check(target)?);
+                types.push(self.check(target));
                 operands.push(target);
                 (name, signatures(name), true)
             }
         };
         if !found.iter().any(|s| self.known(s)) {
-            return Err(self.unknown_function(id, name, receiver));
+            let error = self.unknown_function(id, name, receiver);
+            return self.report(error);
         }
-        types.extend(self.check_all(args)?);
+        types.extend(arguments);
         operands.extend_from_slice(args);
-        match self.resolve(found, receiver, &types) {
+        match self.resolve(id, found, receiver, &types) {
             Some((Some(function), result)) => {
                 self.meanings[id as usize] = Meaning::Call(function, receiver);
-                Ok(result)
+                result
             }
-            Some((None, _)) | None => Err(self.no_overload(id, name, &types, receiver, &operands)),
+            Some((None, _)) | None => self.no_overload(id, name, &types, receiver, &operands),
         }
     }
 
     fn unknown_function(&self, id: NodeId, name: &str, receiver: bool) -> CompileError {
-        if UNSUPPORTED.contains(&name) {
-            let message = format!(
-                "Kubernetes has the function '{name}', but it is not supported here: whether the \
-                 expression selects a device is not known"
-            );
-            return self.error(CompileErrorKind::Unsupported, id, message);
-        }
         let message = format!("undeclared reference to '{name}' (in container '')");
         let error = self.error(CompileErrorKind::UndeclaredReference, id, message);
         error.with_hint(hints::undeclared_function(name, receiver))
     }
 
     fn known(&self, signature: &Signature) -> bool {
-        signature.since <= self.environment.version
-    }
-
-    /// `sets.contains` for the target `sets` and the name `contains`.
-    fn qualified(&self, target: NodeId, name: &str) -> Option<String> {
-        match &self.ast.node(target).kind {
-            Kind::Ident(prefix) => Some(format!("{prefix}.{name}")),
-            _ => None,
+        match signature.function {
+            Some(Function::Includes) => self.environment.knows_lists(),
+            _ => signature.since <= self.environment.functions(),
         }
     }
 
@@ -346,7 +386,8 @@ impl<'a> Checker<'a> {
     /// results differ.
     fn resolve(
         &mut self,
-        variants: &[Signature],
+        id: NodeId,
+        variants: &'static [Signature],
         receiver: bool,
         types: &[Type],
     ) -> Option<(Option<Function>, Type)> {
@@ -362,10 +403,11 @@ impl<'a> Checker<'a> {
             if !self.unifier.all_assignable(&pairs) {
                 continue;
             }
+            self.candidates[id as usize].push(variant);
             let result = self.unifier.resolve(&shift(&variant.result, base));
             match &mut found {
                 None => found = Some((variant.function, result)),
-                Some((_, first)) if *first != Type::Dyn && *first != result => *first = Type::Dyn,
+                Some((_, first)) if !first.is_dyn() && *first != result => *first = Type::Dyn,
                 Some(_) => {}
             }
         }
@@ -373,13 +415,13 @@ impl<'a> Checker<'a> {
     }
 
     fn no_overload(
-        &self,
+        &mut self,
         id: NodeId,
         name: &str,
         types: &[Type],
         receiver: bool,
         operands: &[NodeId],
-    ) -> CompileError {
+    ) -> Type {
         let types: Vec<Type> = types.iter().map(|t| settle(&self.unifier.resolve(t))).collect();
         let mut applied = String::new();
         let listed = if receiver { &types[1..] } else { &types[..] };
@@ -391,127 +433,146 @@ impl<'a> Checker<'a> {
         let _ = write!(applied, "({})", listed.join(", "));
         let message = format!("found no matching overload for '{name}' applied to '{applied}'");
         let error = self.error(CompileErrorKind::NoSuchOverload, id, message);
-        error.with_hint(hints::no_overload(self.source, self.ast, name, &types, operands))
+        let hint = hints::no_overload(self.source, self.ast, name, &types, operands);
+        self.report(error.with_hint(hint))
     }
 
-    fn logical(&mut self, terms: &[NodeId]) -> Checking<Type> {
-        let types = self.check_all(terms)?;
+    fn logical(&mut self, terms: &[NodeId]) -> Type {
+        let types = self.check_all(terms);
+        let mut fine = true;
         for (term, t) in terms.iter().zip(&types) {
-            self.expect_bool(*term, t)?;
+            fine &= self.expect_bool(*term, t);
         }
-        Ok(Type::Bool)
+        if fine { Type::Bool } else { Type::Error }
     }
 
-    fn expect_bool(&mut self, id: NodeId, t: &Type) -> Checking<()> {
-        if self.unifier.assignable(t, &Type::Bool) {
-            Ok(())
-        } else {
-            Err(self.mismatch(id, &Type::Bool, t))
+    fn expect_bool(&mut self, id: NodeId, t: &Type) -> bool {
+        let fits = self.unifier.assignable(t, &Type::Bool);
+        if !fits {
+            let error = self.mismatch(id, &Type::Bool, t);
+            self.report(error);
         }
+        fits
     }
 
-    /// The common type of the elements of a literal so far.
-    fn join(&mut self, id: NodeId, previous: Option<Type>, current: Type) -> Checking<Type> {
-        let Some(previous) = previous else { return Ok(current) };
+    /// The common type of the elements of a literal so far. That they have one is asked later, of
+    /// whole literals.
+    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
+        let Some(previous) = previous else { return current };
         if !self.unifier.assignable(&previous, &current) {
-            return Err(self.mismatch(id, &previous, &current));
+            return Type::Dyn;
         }
-        let keep = self.unifier.less_specific(&previous, &current);
-        Ok(if keep { previous } else { current })
+        if self.unifier.less_specific(&previous, &current) { previous } else { current }
     }
 
-    fn element(&mut self, id: NodeId, optional: bool) -> Checking<Type> {
-        let t = self.check(id)?;
+    fn element(&mut self, id: NodeId, optional: bool) -> Type {
+        let t = self.check(id);
         match (optional, &t) {
-            (false, _) | (true, Type::Dyn) => Ok(t),
-            (true, Type::Optional(inner)) => Ok((**inner).clone()),
-            (true, _) => Err(self.mismatch(id, &Type::optional(t.clone()), &t)),
+            (false, _) | (true, Type::Dyn | Type::Any) => t,
+            (true, Type::Optional(inner)) => (**inner).clone(),
+            (true, _) => {
+                let error = self.mismatch(id, &Type::optional(t.clone()), &t);
+                self.report(error);
+                t
+            }
         }
     }
 
-    fn list(&mut self, elements: &[Element]) -> Checking<Type> {
+    fn list(&mut self, elements: &[Element]) -> Type {
         let mut common = None;
         for element in elements {
-            let t = self.element(element.value, element.optional)?;
-            common = Some(self.join(element.value, common, t)?);
+            let t = self.element(element.value, element.optional);
+            common = Some(self.join(common, t));
         }
-        Ok(Type::list(common.unwrap_or_else(|| self.unifier.fresh())))
+        Type::list(common.unwrap_or_else(|| self.unifier.fresh()))
     }
 
-    fn map(&mut self, entries: &[Entry]) -> Checking<Type> {
+    fn map(&mut self, entries: &[Entry]) -> Type {
         let (mut key, mut value) = (None, None);
         for entry in entries {
-            let t = self.check(entry.key)?;
-            key = Some(self.join(entry.key, key, t)?);
-            let t = self.element(entry.value, entry.optional)?;
-            value = Some(self.join(entry.value, value, t)?);
+            let t = self.check(entry.key);
+            key = Some(self.join(key, t));
+            let t = self.element(entry.value, entry.optional);
+            value = Some(self.join(value, t));
         }
         let key = key.unwrap_or_else(|| self.unifier.fresh());
         let value = value.unwrap_or_else(|| self.unifier.fresh());
-        Ok(Type::map(key, value))
+        Type::map(key, value)
     }
 
     /// Types of the one or two variables of a fold over the range.
-    fn variables(&mut self, range: NodeId, two: bool) -> Checking<(Type, Type)> {
-        let t = self.check(range)?;
+    fn variables(&mut self, range: NodeId, two: bool) -> (Type, Type) {
+        let t = self.check(range);
+        let t = self.unifier.resolve(&t);
         match &t {
-            Type::List(inner) if two => Ok((Type::Int, (**inner).clone())),
-            Type::List(inner) => Ok(((**inner).clone(), Type::Dyn)),
-            Type::Map(pair) => Ok((pair.0.clone(), pair.1.clone())),
-            Type::Dyn => Ok((Type::Dyn, Type::Dyn)),
+            Type::List(inner) if two => (Type::Int, (**inner).clone()),
+            Type::List(inner) => ((**inner).clone(), Type::Dyn),
+            Type::Map(pair) => (pair.0.clone(), pair.1.clone()),
+            Type::Dyn | Type::Error => (Type::Dyn, Type::Dyn),
             Type::Var(_) => {
                 self.unifier.assignable(&Type::Dyn, &t);
-                Ok((Type::Dyn, Type::Dyn))
+                (Type::Dyn, Type::Dyn)
             }
             _ => {
                 let message = format!(
                     "expression of type '{t}' cannot be range of a comprehension (must be list, \
                      map, or dynamic)"
                 );
-                Err(self.error(CompileErrorKind::WrongType, range, message))
+                let error = self.error(CompileErrorKind::WrongType, range, message);
+                self.report(error.with_hint(hints::no_range(&t)));
+                (Type::Error, Type::Error)
             }
         }
     }
 
-    fn fold(&mut self, id: NodeId, fold: &'a Fold) -> Checking<Type> {
-        let (first, second) = self.variables(fold.range, fold.var2.is_some())?;
+    fn fold(&mut self, id: NodeId, fold: &'a Fold) -> Type {
+        let (first, second) = self.variables(fold.range, fold.var2.is_some());
         let mut variables = vec![(fold.var.as_str(), first.clone())];
         if let Some(var2) = &fold.var2 {
             variables.push((var2, second));
         }
         if let Some(filter) = fold.filter {
-            let t = self.scoped(&variables, filter)?;
-            self.condition(id, &t)?;
+            let t = self.scoped(&variables, filter);
+            self.condition(id, &t);
         }
-        let body = self.scoped(&variables, fold.body)?;
+        let body = self.scoped(&variables, fold.body);
         match fold.kind {
             FoldKind::All | FoldKind::Exists => {
-                self.expect_bool(fold.body, &body)?;
-                Ok(Type::Bool)
+                self.expect_bool(fold.body, &body);
+                Type::Bool
             }
             FoldKind::ExistsOne => {
-                self.condition(id, &body)?;
-                Ok(Type::Bool)
+                self.condition(id, &body);
+                Type::Bool
             }
             FoldKind::Filter => {
-                self.condition(id, &body)?;
-                Ok(Type::list(first))
+                self.condition(id, &body);
+                Type::list(first)
             }
-            FoldKind::Map => Ok(Type::list(body)),
-            FoldKind::MapValues => Ok(Type::map(first, body)),
+            FoldKind::Map => Type::list(body),
+            FoldKind::MapValues => Type::map(first, body),
+            FoldKind::MapEntries => {
+                let made = Type::map(self.unifier.fresh(), self.unifier.fresh());
+                if self.unifier.assignable(&body, &made) {
+                    return self.unifier.resolve(&made);
+                }
+                let accumulated = Type::map(Type::Dyn, Type::Dyn);
+                self.no_overload(id, "cel.@mapInsert", &[accumulated, body], false, &[])
+            }
         }
     }
 
     /// The predicate of a macro that expands to a conditional.
-    fn condition(&mut self, id: NodeId, t: &Type) -> Checking<()> {
+    fn condition(&mut self, id: NodeId, t: &Type) {
         if self.unifier.assignable(t, &Type::Bool) {
-            return Ok(());
+            return;
         }
         let t = settle(&self.unifier.resolve(t));
         let message =
             format!("found no matching overload for '_?_:_' applied to '({t}, dyn, dyn)'");
         let error = self.error(CompileErrorKind::NoSuchOverload, id, message);
-        Err(error.with_hint(Some("The condition of this macro must be a bool".to_owned())))
+        let hint = "The condition of this macro must be a bool".to_owned();
+        self.report(error.with_hint(Some(hint)));
     }
 
     fn opt_map(
@@ -521,60 +582,141 @@ impl<'a> Checker<'a> {
         var: &'a str,
         body: NodeId,
         flat: bool,
-    ) -> Checking<Type> {
-        let t = self.check(target)?;
+    ) -> Type {
+        let t = self.check(target);
         let inner = self.unifier.fresh();
         if !self.unifier.assignable(&t, &Type::optional(inner.clone())) {
-            return Err(self.no_overload(id, "hasValue", &[t], true, &[target]));
+            self.no_overload(id, "hasValue", &[t], true, &[target]);
+            return Type::Error;
         }
         let inner = self.unifier.resolve(&inner);
-        let result = self.scoped(&[(var, inner)], body)?;
+        let result = self.scoped(&[(var, inner)], body);
         if !flat {
-            return Ok(Type::optional(result));
+            return Type::optional(result);
         }
         let wanted = Type::optional(self.unifier.fresh());
-        match self.unifier.assignable(&result, &wanted) {
-            true => Ok(self.unifier.resolve(&wanted)),
-            false => Err(self.mismatch(body, &wanted, &result)),
+        if self.unifier.assignable(&result, &wanted) {
+            return self.unifier.resolve(&wanted);
+        }
+        self.no_overload(id, "_?_:_", &[Type::Bool, result, wanted], false, &[])
+    }
+
+    /// Kubernetes wants all elements of a literal to have one type, `dyn` counting as one; the
+    /// arguments of `format` are free.
+    fn homogeneous(&mut self) {
+        let exempt = format::arguments(self.ast);
+        let t = |id: NodeId, optional: bool| match &self.types[id as usize] {
+            Type::Optional(inner) if optional => (**inner).clone(),
+            other => other.clone(),
+        };
+        let mut faults = Vec::new();
+        for (node, exempt) in self.ast.nodes.iter().zip(&exempt) {
+            let mut compare = |all: Vec<(NodeId, bool)>| {
+                let Some((first, optional)) = all.first().copied() else { return true };
+                let expected = t(first, optional);
+                let other = all.iter().find(|(id, optional)| expected != t(*id, *optional));
+                faults.extend(other.map(|(id, optional)| (*id, expected, t(*id, *optional))));
+                other.is_none()
+            };
+            match &node.kind {
+                _ if *exempt => {}
+                Kind::List(elements) => {
+                    compare(elements.iter().map(|e| (e.value, e.optional)).collect());
+                }
+                Kind::Map(entries) => {
+                    compare(entries.iter().map(|e| (e.key, false)).collect());
+                    compare(entries.iter().map(|e| (e.value, e.optional)).collect());
+                }
+                _ => {}
+            }
+        }
+        for (id, expected, found) in faults {
+            let error = self.mismatch(id, &expected, &found);
+            self.report(error);
         }
     }
 
-    /// Kubernetes wants all elements of a literal to have one type, `dyn` counting as one.
-    fn homogeneous(&self) -> Checking<()> {
-        let mismatch = |id: NodeId, expected: NodeId| {
-            let (expected, found) = (&self.types[expected as usize], &self.types[id as usize]);
-            Err(self.mismatch(id, expected, found))
-        };
-        let equal = |a: NodeId, a_optional: bool, b: NodeId, b_optional: bool| {
-            let t = |id: NodeId, optional: bool| match &self.types[id as usize] {
-                Type::Optional(inner) if optional => (**inner).clone(),
-                other => other.clone(),
+    /// Constants that are computed when compiling wherever they stand.
+    fn literals(&mut self) {
+        let ast = self.ast;
+        for node in &ast.nodes {
+            let Kind::Call { function, args, .. } = &node.kind else { continue };
+            let Some(argument) = args.first() else { continue };
+            let valid = match (function.as_str(), &ast.node(*argument).kind) {
+                ("duration", Kind::Str(text)) => time::duration(text).is_some(),
+                ("timestamp", Kind::Str(text)) => Timestamp::parse(text).is_ok(),
+                ("timestamp", Kind::Int(seconds)) => Timestamp::from_seconds(*seconds).is_ok(),
+                ("matches", Kind::Str(pattern)) => regex::compile(pattern).is_ok(),
+                _ => true,
             };
-            t(a, a_optional) == t(b, b_optional)
-        };
-        for node in &self.ast.nodes {
-            if let Kind::List(elements) = &node.kind {
-                let Some(first) = elements.first() else { continue };
-                for e in elements {
-                    if !equal(first.value, first.optional, e.value, e.optional) {
-                        return mismatch(e.value, first.value);
-                    }
-                }
-            }
-            if let Kind::Map(entries) = &node.kind {
-                let Some(first) = entries.first() else { continue };
-                for e in entries {
-                    if !equal(first.key, false, e.key, false) {
-                        return mismatch(e.key, first.key);
-                    }
-                    if !equal(first.value, first.optional, e.value, e.optional) {
-                        return mismatch(e.value, first.value);
-                    }
-                }
+            if !valid {
+                self.bad_argument(*argument, format!("invalid {function} argument"));
             }
         }
-        Ok(())
     }
+
+    /// Notes a fault of a call's argument.
+    pub(crate) fn bad_argument(&mut self, id: NodeId, message: String) {
+        let error = self.error(CompileErrorKind::BadConstant, id, message);
+        self.report(error);
+    }
+
+    /// The tree that is checked.
+    pub(crate) fn ast(&self) -> &'a Ast {
+        self.ast
+    }
+
+    /// The type that was found for a node.
+    pub(crate) fn type_of(&self, id: NodeId) -> &Type {
+        &self.types[id as usize]
+    }
+}
+
+/// Names of types that stand for themselves.
+const TYPES: [&str; 11] = [
+    "bool",
+    "bytes",
+    "double",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "optional_type",
+    "string",
+    "type",
+    "uint",
+];
+
+/// Those that have dots.
+const DOTTED_TYPES: [&str; 5] = [
+    "google.protobuf.Duration",
+    "google.protobuf.Empty",
+    "google.protobuf.Timestamp",
+    "net.CIDR",
+    "net.IP",
+];
+
+/// Those that are known when checking, and no longer when evaluating.
+const NAMES_ONLY: [&str; 14] = [
+    "google.protobuf.Any",
+    "google.protobuf.BoolValue",
+    "google.protobuf.BytesValue",
+    "google.protobuf.DoubleValue",
+    "google.protobuf.FloatValue",
+    "google.protobuf.Int32Value",
+    "google.protobuf.Int64Value",
+    "google.protobuf.ListValue",
+    "google.protobuf.StringValue",
+    "google.protobuf.Struct",
+    "google.protobuf.UInt32Value",
+    "google.protobuf.UInt64Value",
+    "google.protobuf.Value",
+    "kubernetes.DRADevice",
+];
+
+/// Whether a type has a value.
+pub(crate) fn is_only_a_name(name: &str) -> bool {
+    NAMES_ONLY.contains(&name)
 }
 
 /// A signature's type with its parameters moved to fresh variables.
@@ -589,7 +731,7 @@ fn shift(t: &Type, base: u32) -> Type {
 }
 
 /// A binary operator's name in Kubernetes' error texts.
-fn binary_name(operator: Binary) -> &'static str {
+pub(crate) fn binary_name(operator: Binary) -> &'static str {
     match operator {
         Binary::Arithmetic(Arithmetic::Add) => "_+_",
         Binary::Arithmetic(Arithmetic::Sub) => "_-_",

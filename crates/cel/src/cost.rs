@@ -51,6 +51,11 @@ impl Meter {
         Ok(())
     }
 
+    /// Takes back what was charged too much.
+    pub(crate) fn refund(&mut self, cost: u64) {
+        self.cost = self.cost.saturating_sub(cost);
+    }
+
     /// Notes that elements were touched; [`Self::charge`] fails once there were too many.
     pub(crate) fn work(&mut self, elements: usize) {
         self.work = self.work.saturating_add(elements as u64);
@@ -65,6 +70,18 @@ impl Meter {
     pub(crate) fn reserve(&mut self, elements: usize) -> Result<(), EvalErrorKind> {
         self.work(elements);
         if self.exhausted() { Err(EvalErrorKind::CostLimit) } else { Ok(()) }
+    }
+
+    /// [`Self::reserve_text`] for a text that grows by a part.
+    pub(crate) fn reserve_text_growth(
+        &mut self,
+        before: usize,
+        part: usize,
+    ) -> Result<(), EvalErrorKind> {
+        if before.saturating_add(part) > TEXT_LIMIT {
+            return Err(EvalErrorKind::CostLimit);
+        }
+        self.reserve(part / 16)
     }
 
     /// [`Self::reserve`] for a text of so many bytes.

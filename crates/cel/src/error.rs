@@ -13,7 +13,7 @@ pub enum CompileErrorKind {
     Syntax,
     /// A name that is neither a variable, a field nor a function here.
     UndeclaredReference,
-    /// A function that Kubernetes knows and this crate does not.
+    /// Something that Kubernetes can do and this crate cannot: making messages of protocol buffers.
     Unsupported,
     /// A field which `device` does not have, or which the environment does not know yet.
     UndefinedField,
@@ -23,6 +23,8 @@ pub enum CompileErrorKind {
     WrongType,
     /// The whole expression gives something else than a bool.
     NotBool,
+    /// The whole of a derived attribute gives something that no attribute can hold.
+    NotAttribute,
     /// Nested deeper than [`MAX_DEPTH`](crate::MAX_DEPTH), or a type that is too large.
     TooDeep,
     /// Longer than [`MAX_LENGTH`](crate::MAX_LENGTH).
@@ -108,10 +110,23 @@ pub enum EvalErrorKind {
     NotIterable(&'static str),
     /// The whole expression gave something else than a bool.
     NotBool(&'static str),
+    /// A derived attribute gave something that no attribute can hold.
+    NotAttribute(String),
     /// Any other fault of a function, in its own words.
     Failed(String),
+    /// Kubernetes' evaluator breaks down: a list that is to be sorted, flattened or rid of what it
+    /// has twice could not be made, or a version is looked for in a map. Nothing around it can make
+    /// up for that.
+    Internal,
     /// The cost limit is used up.
     CostLimit,
+}
+
+impl EvalErrorKind {
+    /// Whether it ends the evaluation, also inside `&&` and `||`.
+    pub(crate) fn is_fatal(&self) -> bool {
+        matches!(self, EvalErrorKind::Internal | EvalErrorKind::CostLimit)
+    }
 }
 
 /// An expression that has no answer for a device, and which part of it failed.
@@ -141,6 +156,8 @@ impl EvalError {
             | EvalErrorKind::ModulusByZero
             | EvalErrorKind::Overflow(_)
             | EvalErrorKind::NotIterable(_)
+            | EvalErrorKind::NotAttribute(_)
+            | EvalErrorKind::Internal
             | EvalErrorKind::Failed(_) => None,
         }
     }
@@ -162,7 +179,12 @@ impl fmt::Display for EvalError {
             EvalErrorKind::NotBool(name) => {
                 write!(f, "CEL result of type {name} could not be converted to bool")
             }
-            EvalErrorKind::Failed(message) => f.write_str(message),
+            EvalErrorKind::NotAttribute(message) | EvalErrorKind::Failed(message) => {
+                f.write_str(message)
+            }
+            EvalErrorKind::Internal => {
+                f.write_str("internal error: the evaluator of Kubernetes fails here")
+            }
             EvalErrorKind::CostLimit => {
                 f.write_str("operation cancelled: actual cost limit exceeded")
             }

@@ -10,15 +10,25 @@ use crate::device::{Device, find};
 use crate::error::EvalErrorKind;
 use crate::functions::signatures::Function;
 use crate::functions::{self, lists, regex};
-use crate::ir::{Fold, InCost, Ir, Op, Step, StepId, Table};
+use crate::ir::{Fold, InCost, Ir, Op, Step, StepId, Table, Variant};
 use crate::ops;
-use crate::value::{List, Map, Shared, Value, equal};
+use crate::value::{Map, Shared, Value, equal};
 
 /// An error and the step in which it arose.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: EvalErrorKind,
     pub(crate) step: StepId,
+}
+
+/// A variable of a macro.
+#[derive(Clone, Debug)]
+enum Local<'e> {
+    Known(Outcome<'e>),
+    /// That of a `cel.bind`, computed and paid for where it is used first.
+    Unused(StepId),
+    /// One that is known, and paid for where it is used first.
+    Unpaid(Value<'e>, u64),
 }
 
 /// What a step gives. Errors are boxed so that values stay small to return.
@@ -28,9 +38,9 @@ pub(crate) type Outcome<'e> = Result<Value<'e>, Box<Fault>>;
 pub(crate) struct Evaluator<'e> {
     pub(crate) ir: &'e Ir,
     device: &'e Device<'e>,
-    /// Variables of the macros around the current step. A `cel.bind` whose value failed fails
-    /// where it is used.
-    locals: Vec<Outcome<'e>>,
+    /// Variables of the macros around the current step. One whose value failed fails where it is
+    /// used.
+    locals: Vec<Local<'e>>,
     pub(crate) meter: Meter,
 }
 
@@ -64,28 +74,19 @@ impl<'e> Evaluator<'e> {
             Op::AllowMultipleAllocations => {
                 self.leaf(id, step, Value::Bool(self.device.allow_multiple_allocations))
             }
-            Op::Local(slot) => {
-                self.charge(id, step.cost)?;
-                match self.locals.get(*slot as usize) {
-                    Some(local) => local.clone(),
-                    None => self.fault(id, EvalErrorKind::NoSuchOverload),
-                }
-            }
+            Op::Local(slot) => self.local(id, step, *slot as usize),
             Op::Domains(_) | Op::Domain(..) | Op::Entry(..) => self.path(id, step),
             Op::Select { operand, field, optional } => {
-                let operand = self.eval(*operand)?;
+                let operand = self.operand(id, step, *operand)?;
                 let key = Value::Str(Shared::Borrowed(field));
                 self.access(id, operand, &key, *optional)
             }
             Op::Has { operand, field } => {
-                let operand = self.eval(*operand)?;
-                self.charge(id, step.cost)?;
-                self.has(id, operand, field)
+                let operand = self.bound(*operand)?;
+                self.has(id, step, operand, field)
             }
             Op::Index { operand, index, optional } => {
-                let operand = self.eval(*operand)?;
-                let index = self.eval(*index)?;
-                self.access(id, operand, &index, *optional)
+                self.index(id, step, *operand, *index, *optional)
             }
             Op::And(terms) => self.logical(id, terms, false),
             Op::Or(terms) => self.logical(id, terms, true),
@@ -100,19 +101,51 @@ impl<'e> Evaluator<'e> {
             | Op::Equal(..)
             | Op::NotEqual(..)
             | Op::In { .. } => self.binary(id, step),
-            Op::Call(function, arguments) => self.call(id, *function, arguments),
+            Op::Call(function, variant, arguments) => {
+                self.call(id, (*function, *variant), arguments)
+            }
             Op::Regex { .. } => self.regex(id, step),
             Op::List(_) | Op::Map(_) => self.literal(id, step),
             Op::OrElse { optional, other } | Op::OrValue { optional, other } => {
                 self.alternative(id, step, *optional, *other)
             }
             Op::Fold(fold) => self.fold(id, fold),
-            Op::Bind { init, body } => {
-                let init = self.bound(*init)?;
-                self.with_local(init, *body)
-            }
+            Op::Bind { init, body } => self.with_local(Local::Unused(*init), *body),
             Op::OptMap { target, body, flat } => self.opt_map(id, *target, *body, *flat),
         }
+    }
+
+    fn index(
+        &mut self,
+        id: StepId,
+        step: &Step,
+        operand: StepId,
+        index: StepId,
+        optional: bool,
+    ) -> Outcome<'e> {
+        let operand = self.operand(id, step, operand)?;
+        match self.bound(index)? {
+            Ok(index) if is_key(&index) => self.access(id, operand, &index, optional),
+            Ok(value) => {
+                self.charge(id, step.cost - u64::from(optional))?;
+                let message = format!("invalid qualifier type: {}", value.type_name());
+                self.fault(id, EvalErrorKind::Failed(message))
+            }
+            Err(fault) => {
+                self.charge(id, step.cost - u64::from(optional))?;
+                Err(fault)
+            }
+        }
+    }
+
+    /// What a field or an element is taken of. That something new is looked into is paid for even
+    /// if it could not be made.
+    fn operand(&mut self, id: StepId, step: &Step, operand: StepId) -> Outcome<'e> {
+        let operand = self.bound(operand)?;
+        if operand.is_err() {
+            self.charge(id, step.cost - 1)?;
+        }
+        operand
     }
 
     fn leaf(&mut self, id: StepId, step: &Step, value: Value<'e>) -> Outcome<'e> {
@@ -123,21 +156,47 @@ impl<'e> Evaluator<'e> {
     /// The value of a `cel.bind`, or its error for later; the end of the fuel is not put off.
     pub(crate) fn bound(&mut self, init: StepId) -> Result<Outcome<'e>, Box<Fault>> {
         match self.eval(init) {
-            Err(fault) if fault.kind == EvalErrorKind::CostLimit => Err(fault),
+            Err(fault) if fault.kind.is_fatal() => Err(fault),
             outcome => Ok(outcome),
         }
     }
 
-    fn with_local(&mut self, value: Outcome<'e>, body: StepId) -> Outcome<'e> {
+    fn local(&mut self, id: StepId, step: &Step, slot: usize) -> Outcome<'e> {
+        let known = match self.locals.get(slot) {
+            None => return self.fault(id, EvalErrorKind::NoSuchOverload),
+            Some(Local::Known(known)) => known.clone(),
+            Some(Local::Unpaid(value, cost)) => {
+                let (value, cost) = (value.clone(), *cost);
+                self.charge(id, cost)?;
+                self.locals[slot] = Local::Known(Ok(value.clone()));
+                Ok(value)
+            }
+            Some(Local::Unused(init)) => {
+                // It sees the variables around it, and its own take the places after those.
+                let init = *init;
+                let inner = self.locals.split_off(slot);
+                let known = self.bound(init);
+                self.locals.truncate(slot);
+                self.locals.extend(inner);
+                let known = known?;
+                self.locals[slot] = Local::Known(known.clone());
+                known
+            }
+        };
+        self.charge(id, step.cost)?;
+        known
+    }
+
+    fn with_local(&mut self, value: Local<'e>, body: StepId) -> Outcome<'e> {
         self.locals.push(value);
         let result = self.eval(body);
         self.locals.pop();
         result
     }
 
-    /// Declares a variable for as long as the caller looks into its scope.
-    pub(crate) fn enter(&mut self, value: Outcome<'e>) {
-        self.locals.push(value);
+    /// Declares the variable of a `cel.bind` for as long as the caller looks into its scope.
+    pub(crate) fn enter(&mut self, init: StepId) {
+        self.locals.push(Local::Unused(init));
     }
 
     /// Ends the scope of the variable that was declared last.
@@ -229,7 +288,13 @@ impl<'e> Evaluator<'e> {
             Value::Optional(Some(inner)) => ((*inner).clone(), true),
             other => (other, optional),
         };
-        let found = self.element(id, &operand, key)?;
+        let found = match self.element(id, &operand, key) {
+            Ok(found) => found,
+            Err(fault) => {
+                self.charge(id, cost)?;
+                return Err(fault);
+            }
+        };
         self.charge(id, if found.is_none() && optional { absent } else { cost })?;
         match (found, optional) {
             (Some(value), true) => Ok(Value::some(value)),
@@ -278,16 +343,32 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    fn has(&mut self, id: StepId, operand: Value<'e>, field: &'e str) -> Outcome<'e> {
+    /// The question itself is free. Where it is not come to, and where an optional value has no
+    /// such field, a look less is paid for.
+    fn has(
+        &mut self,
+        id: StepId,
+        step: &Step,
+        operand: Outcome<'e>,
+        field: &'e str,
+    ) -> Outcome<'e> {
         let key = Value::Str(Shared::Borrowed(field));
-        let present = match operand {
-            Value::Optional(None) => false,
-            Value::Optional(Some(inner)) => self.element(id, &inner, &key)?.is_some(),
-            Value::Map(ref map) if map.has_default() => true,
-            Value::List(_) => false,
-            other => self.element(id, &other, &key)?.is_some(),
+        let present = match &operand {
+            Err(_) | Ok(Value::Optional(None) | Value::List(_)) => Ok(false),
+            Ok(Value::Optional(Some(inner))) => {
+                self.element(id, inner, &key).map(|found| found.is_some())
+            }
+            Ok(Value::Map(map)) if map.has_default() => Ok(true),
+            Ok(other) => self.element(id, other, &key).map(|found| found.is_some()),
         };
-        Ok(Value::Bool(present))
+        let optional = matches!(operand, Ok(Value::Optional(_)));
+        let less = operand.is_err() || optional && !matches!(present, Ok(true));
+        match step.cost.checked_sub(u64::from(less)) {
+            Some(cost) => self.charge(id, cost)?,
+            None => self.meter.refund(1),
+        }
+        operand?;
+        present.map(Value::Bool)
     }
 
     /// `&&` (deciding on false) and `||` (deciding on true).
@@ -298,7 +379,7 @@ impl<'e> Evaluator<'e> {
             match self.eval(*term) {
                 Ok(Value::Bool(b)) if b == deciding => return Ok(Value::Bool(b)),
                 Ok(Value::Bool(_)) => {}
-                Err(f) if f.kind == EvalErrorKind::CostLimit => return Err(f),
+                Err(f) if f.kind.is_fatal() => return Err(f),
                 Err(f) => fault = fault.or(Some(f)),
                 Ok(_) => {
                     let kind = EvalErrorKind::NoSuchOverload;
@@ -329,6 +410,19 @@ impl<'e> Evaluator<'e> {
             | Op::In { value: left, within: right, .. } => self.both(*left, *right)?,
             _ => return self.fault(id, EvalErrorKind::NoSuchOverload),
         };
+        if let (Op::In { .. }, Ok(value), Ok(Value::Map(Map::Pairs(pairs)))) =
+            (&step.op, &left, &right)
+            && !pairs.is_empty()
+            && matches!(value, Value::Version(_) | Value::Format(_))
+        {
+            // Upstream's maps break down over keys that it can't hash.
+            return self.fault(id, EvalErrorKind::Internal);
+        }
+        if let (Op::In { cost: InCost::Free, .. }, Ok(Value::Version(_) | Value::Format(_))) =
+            (&step.op, &left)
+        {
+            return self.fault(id, EvalErrorKind::Internal);
+        }
         let cost = binary_cost(&step.op, left.as_ref().ok(), right.as_ref().ok());
         self.charge(id, cost)?;
         let (left, right) = (left?, right?);
@@ -349,11 +443,21 @@ impl<'e> Evaluator<'e> {
     }
 
     /// With one or two arguments upstream evaluates and charges all of them even if one fails;
-    /// with more it stops at the failure.
+    /// with more, or where it chooses the variant by the values, it stops at the failure.
     #[inline(never)]
-    fn call(&mut self, id: StepId, function: Function, arguments: &[StepId]) -> Outcome<'e> {
+    fn call(
+        &mut self,
+        id: StepId,
+        function: (Function, Variant),
+        arguments: &[StepId],
+    ) -> Outcome<'e> {
         match arguments {
             [] => self.apply(id, function, []),
+            _ if function.0 == Function::Format
+                || function.1 == Variant::Open && !function.0.is_singleton() =>
+            {
+                self.dispatch(id, function, arguments)
+            }
             [only] => {
                 let only = self.bound(*only)?;
                 self.apply(id, function, [only])
@@ -362,22 +466,45 @@ impl<'e> Evaluator<'e> {
                 let (first, second) = self.both(*first, *second)?;
                 self.apply(id, function, [first, second])
             }
-            _ => {
-                let mut values = Vec::with_capacity(arguments.len());
-                for argument in arguments {
-                    values.push(self.eval(*argument)?);
+            _ => self.dispatch(id, function, arguments),
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        id: StepId,
+        function: (Function, Variant),
+        arguments: &[StepId],
+    ) -> Outcome<'e> {
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match self.bound(*argument)? {
+                Ok(value) => values.push(value),
+                Err(fault) => {
+                    // The call is charged once all of its arguments were looked at.
+                    if values.len() + 1 == arguments.len() {
+                        values.push(Value::Null);
+                        self.charge(id, functions::cost(function.0, function.1, &values, None))?;
+                    }
+                    return Err(fault);
                 }
-                self.finish(id, function, &values)
             }
         }
+        self.finish(id, function, &values)
     }
 
     fn apply<const N: usize>(
         &mut self,
         id: StepId,
-        function: Function,
+        function: (Function, Variant),
         arguments: [Outcome<'e>; N],
     ) -> Outcome<'e> {
+        let failed = |at: usize| arguments.get(at).is_some_and(Result::is_err);
+        if function.0.is_broken_by(function.1 != Variant::Open, failed)
+            || function.0 == Function::Flatten && failed(1)
+        {
+            return self.fault(id, EvalErrorKind::Internal);
+        }
         let mut fault = None;
         let values = arguments.map(|argument| {
             argument.unwrap_or_else(|f| {
@@ -388,15 +515,24 @@ impl<'e> Evaluator<'e> {
         match fault {
             None => self.finish(id, function, &values),
             Some(fault) => {
-                self.charge(id, functions::cost(function, &values, None))?;
+                self.charge(id, functions::cost(function.0, function.1, &values, None))?;
                 Err(fault)
             }
         }
     }
 
-    fn finish(&mut self, id: StepId, function: Function, values: &[Value<'e>]) -> Outcome<'e> {
+    fn finish(
+        &mut self,
+        id: StepId,
+        (function, variant): (Function, Variant),
+        values: &[Value<'e>],
+    ) -> Outcome<'e> {
         let result = functions::call(function, values, &mut self.meter);
-        let cost = functions::cost(function, values, result.as_ref().ok());
+        let other = |at: usize| values.get(at).is_some_and(|v| !matches!(v, Value::List(_)));
+        if result.is_err() && function.is_broken_by(variant != Variant::Open, other) {
+            return self.fault(id, EvalErrorKind::Internal);
+        }
+        let cost = functions::cost(function, variant, values, result.as_ref().ok());
         self.charge(id, cost)?;
         result.or_else(|kind| self.fault(id, kind))
     }
@@ -423,7 +559,7 @@ impl<'e> Evaluator<'e> {
             Op::Map(entries) => self.map(id, entries),
             _ => self.fault(id, EvalErrorKind::NoSuchOverload),
         };
-        if !matches!(&made, Err(fault) if fault.kind == EvalErrorKind::CostLimit) {
+        if !is_fatal(&made) {
             self.charge(id, step.cost)?;
         }
         made
@@ -458,7 +594,8 @@ impl<'e> Evaluator<'e> {
         functions::make_map(pairs, &mut self.meter).or_else(|kind| self.fault(id, kind))
     }
 
-    /// `target.optMap(x, …)` costs as if its target were evaluated twice: so upstream expands it.
+    /// `target.optMap(x, …)` costs as if its target were evaluated twice, the second time where the
+    /// variable is used first: so upstream expands it.
     #[inline(never)]
     fn opt_map(&mut self, id: StepId, target: StepId, body: StepId, flat: bool) -> Outcome<'e> {
         let before = self.meter.cost();
@@ -471,13 +608,13 @@ impl<'e> Evaluator<'e> {
                 Ok(Value::Optional(None))
             }
             Value::Optional(Some(inner)) => {
-                self.charge(id, again + 1)?;
-                let result = self.with_local(Ok((*inner).clone()), body)?;
-                if flat {
-                    return Ok(result);
+                let value = Local::Unpaid((*inner).clone(), again + 1);
+                let result = self.with_local(value, body);
+                if flat || is_fatal(&result) {
+                    return result;
                 }
                 self.charge(id, 1)?;
-                Ok(Value::some(result))
+                result.map(Value::some)
             }
             _ => self.fault(id, EvalErrorKind::NoSuchOverload),
         }
@@ -520,10 +657,10 @@ impl<'e> Evaluator<'e> {
     }
 
     pub(crate) fn enter_turn(&mut self, turn: (Value<'e>, Option<Value<'e>>)) -> usize {
-        self.locals.push(Ok(turn.0));
+        self.locals.push(Local::Known(Ok(turn.0)));
         match turn.1 {
             Some(second) => {
-                self.locals.push(Ok(second));
+                self.locals.push(Local::Known(Ok(second)));
                 2
             }
             None => 1,
@@ -536,9 +673,11 @@ impl<'e> Evaluator<'e> {
         match fold.kind {
             FoldKind::All => self.quantifier(id, fold, turns, false),
             FoldKind::Exists => self.quantifier(id, fold, turns, true),
-            FoldKind::ExistsOne | FoldKind::Map | FoldKind::Filter | FoldKind::MapValues => {
-                self.collect(id, fold, turns)
-            }
+            FoldKind::ExistsOne
+            | FoldKind::Map
+            | FoldKind::Filter
+            | FoldKind::MapValues
+            | FoldKind::MapEntries => self.collect(id, fold, turns),
         }
     }
 
@@ -576,36 +715,59 @@ impl<'e> Evaluator<'e> {
         outcome
     }
 
-    /// The macros that count or make something.
+    /// The macros that count or make something. A turn that fails does not end them: upstream goes
+    /// on with an accumulator that holds the error.
     fn collect(
         &mut self,
         id: StepId,
         fold: &'e Fold,
         turns: Vec<(Value<'e>, Option<Value<'e>>)>,
     ) -> Outcome<'e> {
-        let mut kept = Vec::new();
-        let mut pairs = Vec::new();
+        let mut made = Made::default();
         for turn in turns {
             let first = turn.0.clone();
             let variables = self.enter_turn(turn);
-            let result = self.turn(id, fold, first, &mut kept, &mut pairs);
+            let result = self.turn(id, fold, first, &mut made);
             self.locals.truncate(self.locals.len() - variables);
             result?;
         }
+        self.charge(id, if fold.kind == FoldKind::ExistsOne { 2 } else { 1 })?;
+        if let Some(fault) = made.fault {
+            return Err(fault);
+        }
         match fold.kind {
-            FoldKind::ExistsOne => {
-                self.charge(id, 2)?;
-                Ok(Value::Bool(kept.len() == 1))
-            }
-            FoldKind::MapValues => {
-                self.charge(id, 1)?;
-                functions::make_map(pairs, &mut self.meter).or_else(|kind| self.fault(id, kind))
+            FoldKind::ExistsOne => Ok(Value::Bool(made.kept.len() == 1)),
+            FoldKind::MapValues | FoldKind::MapEntries => {
+                functions::make_map(made.pairs, &mut self.meter)
+                    .or_else(|kind| self.fault(id, kind))
             }
             FoldKind::All | FoldKind::Exists | FoldKind::Map | FoldKind::Filter => {
-                self.charge(id, 1)?;
-                Ok(Value::list(kept))
+                Ok(Value::list(made.kept))
             }
         }
+    }
+
+    /// Whether a turn counts; a condition that fails is the new state of the accumulator.
+    fn condition(
+        &mut self,
+        id: StepId,
+        fold: &'e Fold,
+        made: &mut Made<'e>,
+    ) -> Result<bool, Box<Fault>> {
+        let condition = match fold.kind {
+            FoldKind::ExistsOne | FoldKind::Filter => Some(fold.body),
+            _ => fold.filter,
+        };
+        let Some(condition) = condition else { return Ok(true) };
+        match self.bound(condition)? {
+            Ok(Value::Bool(counts)) => return Ok(counts),
+            Ok(_) => {
+                let kind = EvalErrorKind::NoSuchOverload;
+                made.fault = Some(Box::new(Fault { kind, step: id }));
+            }
+            Err(fault) => made.fault = Some(fault),
+        }
+        Ok(false)
     }
 
     fn turn(
@@ -613,42 +775,110 @@ impl<'e> Evaluator<'e> {
         id: StepId,
         fold: &'e Fold,
         first: Value<'e>,
-        kept: &mut Vec<Value<'e>>,
-        pairs: &mut Vec<(Value<'e>, Value<'e>)>,
+        made: &mut Made<'e>,
     ) -> Result<(), Box<Fault>> {
-        let condition = match fold.kind {
-            FoldKind::ExistsOne | FoldKind::Filter => Some(fold.body),
-            _ => fold.filter,
-        };
-        if let Some(condition) = condition {
-            match self.eval(condition)? {
-                Value::Bool(true) => {}
-                Value::Bool(false) => return Ok(()),
-                _ => return self.fault(id, EvalErrorKind::NoSuchOverload),
-            }
+        if !self.condition(id, fold, made)? {
+            return Ok(());
         }
         match fold.kind {
             FoldKind::ExistsOne => {
                 self.charge(id, 2)?;
-                kept.push(Value::Bool(true));
+                made.kept.push(Value::Bool(true));
             }
             // The name of the variable costs one here, beside list and sum.
             FoldKind::Filter => {
                 self.charge(id, 3 + fold.element_cost)?;
-                kept.push(first);
+                made.kept.push(first);
             }
+            // With three arguments the call ends at the first that fails.
+            FoldKind::MapValues if made.fault.is_some() => self.charge(id, 1)?,
             FoldKind::MapValues => {
-                let value = self.eval(fold.body)?;
+                let value = self.bound(fold.body)?;
                 self.charge(id, 3)?;
-                pairs.push((first, value));
+                match value {
+                    Ok(value) => made.pairs.push((first, value)),
+                    Err(fault) => made.fault = Some(fault),
+                }
+            }
+            FoldKind::MapEntries => {
+                let value = self.bound(fold.body)?;
+                self.charge(id, 2)?;
+                let inserted = match value {
+                    Ok(Value::Map(entries)) if made.fault.is_none() => {
+                        self.insert(id, &entries, &mut made.pairs)
+                    }
+                    Ok(Value::Map(_)) => Ok(()),
+                    Ok(_) => self.fault(id, EvalErrorKind::NoSuchOverload),
+                    Err(fault) => Err(fault),
+                };
+                made.note(inserted.err())?;
             }
             FoldKind::All | FoldKind::Exists | FoldKind::Map => {
-                let value = self.eval(fold.body)?;
+                let value = self.bound(fold.body)?;
                 self.charge(id, 2 + fold.element_cost)?;
-                kept.push(value);
+                match value {
+                    Ok(value) => made.kept.push(value),
+                    Err(fault) => made.note(Some(fault))?,
+                }
             }
         }
         Ok(())
+    }
+
+    /// Adds the entries of a map to others; keys must be new.
+    fn insert(
+        &mut self,
+        id: StepId,
+        made: &Map<'e>,
+        pairs: &mut Vec<(Value<'e>, Value<'e>)>,
+    ) -> Result<(), Box<Fault>> {
+        for key in made.keys() {
+            self.meter.work(pairs.len());
+            self.charge(id, 0)?;
+            let meter = &mut self.meter;
+            if pairs.iter().any(|(other, _)| equal(other, &key, meter) == Ok(true)) {
+                let message = format!("insert failed: key {key} already exists");
+                return self.fault(id, EvalErrorKind::Failed(message));
+            }
+            if let Some(value) = made.get(&key, meter) {
+                pairs.push((key, value));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a value can be an index.
+pub(crate) fn is_key(value: &Value<'_>) -> bool {
+    matches!(
+        value,
+        Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Str(_)
+    )
+}
+
+/// Whether a failure ends everything.
+fn is_fatal(outcome: &Outcome<'_>) -> bool {
+    outcome.as_ref().is_err_and(|fault| fault.kind.is_fatal())
+}
+
+/// What a macro has made so far.
+#[derive(Debug, Default)]
+struct Made<'e> {
+    kept: Vec<Value<'e>>,
+    pairs: Vec<(Value<'e>, Value<'e>)>,
+    fault: Option<Box<Fault>>,
+}
+
+impl Made<'_> {
+    /// Keeps the first fault; the end of the fuel is not put off.
+    fn note(&mut self, fault: Option<Box<Fault>>) -> Result<(), Box<Fault>> {
+        match fault {
+            Some(fault) if fault.kind.is_fatal() => Err(fault),
+            fault => {
+                self.fault = self.fault.take().or(fault);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -670,7 +900,14 @@ fn binary_cost(op: &Op, left: Option<&Value<'_>>, right: Option<&Value<'_>>) -> 
         Op::Arithmetic(_, true, ..) => tenth(size(left) + size(right)),
         Op::Compare(_, true, ..) | Op::NotEqual(..) => lesser(),
         Op::Equal(..) => match left {
-            Some(Value::Quantity(..) | Value::Version(_)) => 1,
+            Some(
+                Value::Quantity(..)
+                | Value::Version(_)
+                | Value::Ip(_)
+                | Value::Cidr(..)
+                | Value::Url(_)
+                | Value::Format(_),
+            ) => 1,
             _ => lesser(),
         },
         Op::In { cost: InCost::Free, .. } => 0,
@@ -691,7 +928,13 @@ fn go_name(value: &Value<'_>) -> &'static str {
         Value::Bytes(_) => "types.Bytes",
         Value::Quantity(..) => "cel.Quantity",
         Value::Version(_) => "cel.Semver",
-        Value::List(List::Values(_)) | Value::List(_) => "types.List",
+        Value::Duration(_) => "types.Duration",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::Ip(_) => "cel.IP",
+        Value::Cidr(..) => "cel.CIDR",
+        Value::Url(_) => "cel.URL",
+        Value::Format(_) => "cel.Format",
+        Value::List(_) => "types.List",
         Value::Map(_) | Value::Device(_) => "types.Map",
         Value::Optional(_) => "*types.Optional",
         Value::Type(_) => "*types.Type",

@@ -12,7 +12,7 @@ use crate::device::Device;
 use crate::error::EvalError;
 use crate::eval::{Evaluator, Outcome};
 use crate::ir::{Op, StepId};
-use crate::program::Program;
+use crate::program::{Program, as_bool};
 use crate::reads::operands;
 use crate::value::Value;
 
@@ -67,7 +67,7 @@ pub(crate) fn explain(program: &Program, device: &Device<'_>) -> Vec<Step> {
     let mut explainer = Explainer { program, evaluator, steps: Vec::new() };
     let root = program.ir.root;
     match explainer.evaluator.eval(root) {
-        Ok(Value::Bool(true)) => {}
+        Ok(value) if as_bool(&value) == Some(true) => {}
         outcome => explainer.explain(root, outcome),
     }
     explainer.steps
@@ -93,14 +93,11 @@ impl<'e> Explainer<'e> {
                 };
                 self.explain(branch, outcome);
             }
-            Op::Bind { init, body } => match self.evaluator.bound(*init) {
-                Ok(value) => {
-                    self.evaluator.enter(value);
-                    self.explain(*body, outcome);
-                    self.evaluator.leave();
-                }
-                Err(_) => self.leaf(id, outcome),
-            },
+            Op::Bind { init, body } => {
+                self.evaluator.enter(*init);
+                self.explain(*body, outcome);
+                self.evaluator.leave();
+            }
             Op::Fold(fold) if fold.kind == FoldKind::All => {
                 let Ok(turns) = self.evaluator.turns(id, fold) else {
                     return self.leaf(id, outcome);

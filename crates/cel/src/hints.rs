@@ -69,6 +69,13 @@ pub(crate) fn no_fields(t: &Type) -> Option<String> {
     }
 }
 
+/// For what a macro can't go over.
+pub(crate) fn no_range(t: &Type) -> Option<String> {
+    (*t == Type::Any).then(|| {
+        "Attributes can be lists only where the feature gate DRAListTypeAttributes is on".to_owned()
+    })
+}
+
 /// For a whole expression that is no bool.
 pub(crate) fn not_bool(t: &Type) -> Option<String> {
     match t {

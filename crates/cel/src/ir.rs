@@ -90,7 +90,7 @@ pub(crate) enum Op {
     List(Box<[(StepId, bool)]>),
     /// Keys and values, and whether each entry is optional.
     Map(Box<[(StepId, StepId, bool)]>),
-    Call(Function, Box<[StepId]>),
+    Call(Function, Variant, Box<[StepId]>),
     /// `matches`, `find` or `findAll` with a constant pattern: the text first, then what follows
     /// the pattern; the pattern's length in characters.
     Regex {
@@ -118,6 +118,17 @@ pub(crate) enum Op {
         body: StepId,
         flat: bool,
     },
+}
+
+/// What is known in advance of the variant of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// It goes by the values.
+    Open,
+    /// There is one.
+    One,
+    /// There is one, and its last argument is a text.
+    Text,
 }
 
 /// How `in` is charged.

@@ -17,10 +17,12 @@
 )]
 
 mod ast;
+mod attribute;
 mod check;
 mod cost;
 mod device;
 mod error;
+mod estimate;
 mod eval;
 mod explain;
 mod functions;
@@ -40,7 +42,9 @@ mod value;
 pub use device::{Device, DeviceError};
 pub use error::{CompileError, CompileErrorKind, EvalError, EvalErrorKind};
 pub use explain::{Read, Step};
-pub use program::{Environment, Evaluation, Program, Verdict, Version};
+pub use program::{
+    AttributeEvaluation, Environment, Evaluation, Expressions, Gates, Program, Verdict, Version,
+};
 pub use reads::{Projection, ReadSet, Reads};
 
 /// Bytes of the longest expression (`CELSelectorExpressionMaxLength`).

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use crate::ast::{Ast, Binary, Element, Entry, Fold as AstFold, FoldKind, Kind, NodeId};
-use crate::check::{Checked, Meaning};
+use crate::check::{Checked, Meaning, is_only_a_name};
 use crate::cost::{self, Meter};
 use crate::error::{CompileError, CompileErrorKind, EvalError};
+use crate::eval::is_key;
 use crate::functions::signatures::Function;
 use crate::functions::{self, regex};
-use crate::ir::{Fold, InCost, Ir, Op, Step, StepId, Table};
+use crate::ir::{Fold, InCost, Ir, Op, Step, StepId, Table, Variant};
 use crate::types::Type;
 use crate::value::{List, Shared, Value};
 
@@ -46,6 +47,14 @@ impl Lowering<'_> {
         &self.checked.types[id as usize]
     }
 
+    fn variant(&self, id: NodeId) -> Variant {
+        match self.checked.candidates[id as usize][..] {
+            [one] if one.arguments.last() == Some(&Type::Str) => Variant::Text,
+            [_] => Variant::One,
+            _ => Variant::Open,
+        }
+    }
+
     fn error(&self, id: NodeId, at: u32, message: String) -> CompileError {
         let node = self.ast.node(id);
         let range = (node.start, node.end);
@@ -66,6 +75,7 @@ impl Lowering<'_> {
             Kind::Str(s) => Op::Constant(Value::text(s)),
             Kind::Bytes(b) => Op::Constant(Value::Bytes(Shared::Owned(Arc::from(b.as_slice())))),
             Kind::Ident(_) => return Ok(self.name(id, name_cost)),
+            Kind::Select { .. } if self.names_type(id) => return self.type_value(id),
             Kind::Select { operand, field, optional } => {
                 return self.select(id, *operand, field, *optional, bare);
             }
@@ -110,6 +120,25 @@ impl Lowering<'_> {
 
     fn all(&mut self, ids: &[NodeId]) -> Result<Box<[StepId]>, CompileError> {
         ids.iter().map(|id| self.step(*id, false)).collect()
+    }
+
+    fn names_type(&self, id: NodeId) -> bool {
+        matches!(self.checked.meanings[id as usize], Meaning::Type(_))
+    }
+
+    /// A type by its path, such as `net.IP`.
+    fn type_value(&mut self, id: NodeId) -> Lowered {
+        match self.checked.meanings[id as usize] {
+            Meaning::Type(name) if is_only_a_name(name) => {
+                let message =
+                    format!("program instantiation failed: reference to undefined type: {name}");
+                Err(self.error(id, self.ast.node(id).at, message))
+            }
+            Meaning::Type(name) => Ok(self.add(Op::Constant(Value::Type(name)), id, 0)),
+            Meaning::None | Meaning::Device | Meaning::Local(_) | Meaning::Call(..) => {
+                Ok(self.name(id, 1))
+            }
+        }
     }
 
     fn name(&mut self, id: NodeId, cost: u64) -> StepId {
@@ -188,8 +217,12 @@ impl Lowering<'_> {
             return Ok(self.add(Op::Index { operand: step, index, optional }, id, cost));
         }
         let (operand, cost) = self.operand(operand, bare)?;
-        let index = self.step(index, true)?;
-        Ok(self.add(Op::Index { operand, index, optional }, id, cost))
+        let key = self.step(index, true)?;
+        if self.constant(key).is_some_and(|key| !is_key(key)) {
+            let message = "program instantiation failed: invalid qualifier type".to_owned();
+            return Err(self.error(index, self.ast.node(index).at, message));
+        }
+        Ok(self.add(Op::Index { operand, index: key, optional }, id, cost))
     }
 
     fn binary(
@@ -318,7 +351,7 @@ impl Lowering<'_> {
                         let source = source.clone();
                         self.regex(id, function, &nodes, arguments, &source)
                     }
-                    _ => Ok(self.add(Op::Call(function, steps), id, 0)),
+                    _ => Ok(self.add(Op::Call(function, self.variant(id), steps), id, 0)),
                 }
             }
             _ => self.folded(id, function, steps),
@@ -358,13 +391,14 @@ impl Lowering<'_> {
         let prepared = matches!(function, Function::Quantity | Function::Semver);
         let constants = self.constants(steps.iter().copied()).filter(|_| conversion || prepared);
         let Some((values, inner)) = constants else {
-            return Ok(self.add(Op::Call(function, steps), id, 0));
+            return Ok(self.add(Op::Call(function, self.variant(id), steps), id, 0));
         };
+        let variant = self.variant(id);
         let result = functions::call(function, &values, &mut Meter::unlimited());
         match result {
             Ok(value) if conversion => Ok(self.add(Op::Constant(value), id, 0)),
             Ok(value) => {
-                let cost = functions::cost(function, &values, Some(&value)) + inner;
+                let cost = functions::cost(function, variant, &values, Some(&value)) + inner;
                 Ok(self.add(Op::Constant(value), id, cost))
             }
             Err(kind) if conversion => {
@@ -372,7 +406,7 @@ impl Lowering<'_> {
                 let message = format!("program instantiation failed: {error}");
                 Err(self.error(id, self.ast.node(id).at, message))
             }
-            Err(_) => Ok(self.add(Op::Call(function, steps), id, 0)),
+            Err(_) => Ok(self.add(Op::Call(function, self.variant(id), steps), id, 0)),
         }
     }
 }

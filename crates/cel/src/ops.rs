@@ -3,7 +3,7 @@
 use crate::ast::{Arithmetic, Comparison};
 use crate::cost::Meter;
 use crate::error::EvalErrorKind;
-use crate::functions::Outcome;
+use crate::functions::{Outcome, time};
 use crate::value::{Shared, Value, compare};
 
 const INTEGER: EvalErrorKind = EvalErrorKind::Overflow("integer");
@@ -32,6 +32,7 @@ pub(crate) fn arithmetic<'a>(
             meter.reserve(a.len() + b.len())?;
             Ok(Value::list(a.iter().chain(b.iter()).collect()))
         }
+        (Value::Duration(_) | Value::Timestamp(_), _) => time::arithmetic(operator, left, right),
         _ => Err(EvalErrorKind::NoSuchOverload),
     }
 }
@@ -72,6 +73,7 @@ pub(crate) fn negate<'a>(value: &Value<'a>) -> Outcome<'a> {
     match value {
         Value::Int(i) => i.checked_neg().map(Value::Int).ok_or(INTEGER),
         Value::Double(d) => Ok(Value::Double(-d)),
+        Value::Duration(nanos) => nanos.checked_neg().map(Value::Duration).ok_or(INTEGER),
         _ => Err(EvalErrorKind::NoSuchOverload),
     }
 }

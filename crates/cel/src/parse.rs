@@ -6,7 +6,7 @@
 //! that deep and no deeper.
 
 use crate::ast::{
-    Arithmetic, Ast, Binary, Comparison, Element, Entry, Fold, FoldKind, Kind, Node, NodeId,
+    Arithmetic, Ast, Binary, Comparison, Element, Entry, Fold, FoldKind, Kind, Node, NodeId, dotted,
 };
 use crate::error::{CompileError, CompileErrorKind};
 use crate::lexer::{Token, TokenKind, lex};
@@ -251,14 +251,22 @@ impl Parser<'_> {
         }
     }
 
-    /// The error for `Name{…}`: there is no message that could be made.
+    /// The error for `Name{…}`: no message can be made here.
     fn message(&self, operand: NodeId) -> CompileError {
-        let Kind::Ident(name) = &self.nodes[operand as usize].kind else {
+        let Some(name) = dotted(&self.nodes, operand) else {
             return self.unexpected("an operator");
         };
-        let (kind, token) = (CompileErrorKind::UndeclaredReference, self.token());
+        let token = self.token();
+        let range = (self.start(operand), token.start);
+        if name.starts_with("google.protobuf.") || name == "kubernetes.DRADevice" {
+            let message = format!(
+                "Kubernetes can make a message of type '{name}', but that is not supported here: \
+                 whether the expression selects a device is not known"
+            );
+            return self.error_at(CompileErrorKind::Unsupported, token.start, range, message);
+        }
         let message = format!("undeclared reference to '{name}' (in container '')");
-        self.error_at(kind, token.start, (self.start(operand), token.start), message)
+        self.error_at(CompileErrorKind::UndeclaredReference, token.start, range, message)
     }
 
     fn field(&mut self, operand: NodeId, dot: u32) -> Parsed {
@@ -414,6 +422,9 @@ impl Parser<'_> {
         at: u32,
     ) -> Parsed {
         let start = self.start(target);
+        if let ("sortBy", [var, key]) = (function.as_str(), args.as_slice()) {
+            return self.sort_by(target, *var, *key, at);
+        }
         let kind = match (function.as_str(), args.as_slice()) {
             ("bind", [var, init, body]) if self.is_name(target, "cel") => {
                 Kind::Bind { var: self.simple_name(*var)?, init: *init, body: *body }
@@ -434,6 +445,43 @@ impl Parser<'_> {
             },
         };
         self.add(kind, start, at)
+    }
+
+    /// `target.sortBy(x, key)`: keys are computed for the bound list, which is then sorted by them.
+    fn sort_by(&mut self, target: NodeId, var: NodeId, key: NodeId, at: u32) -> Parsed {
+        let sortable = matches!(
+            self.nodes[target as usize].kind,
+            Kind::List(_)
+                | Kind::Select { .. }
+                | Kind::Has { .. }
+                | Kind::Ident(_)
+                | Kind::Fold(_)
+                | Kind::Bind { .. }
+                | Kind::OptMap { .. }
+                | Kind::Call { .. }
+                | Kind::Index { .. }
+                | Kind::Not(_)
+                | Kind::Negate(_)
+                | Kind::Binary(..)
+                | Kind::And(_)
+                | Kind::Or(_)
+                | Kind::Conditional { .. }
+        );
+        if !sortable {
+            let message = "sortBy can only be applied to a list, identifier, comprehension, call or \
+                           select expression";
+            return Err(self.error_on(target, message));
+        }
+        let (start, input) = (self.start(target), "@__sortBy_input__".to_owned());
+        let var = self.simple_name(var)?;
+        let range = self.add(Kind::Ident(input.clone()), start, at)?;
+        let keys = Fold { kind: FoldKind::Map, range, var, var2: None, filter: None, body: key };
+        let keys = self.add(Kind::Fold(keys), start, at)?;
+        let list = self.add(Kind::Ident(input.clone()), start, at)?;
+        let function = "@sortByAssociatedKeys".to_owned();
+        let sort = Kind::Call { target: Some(list), function, args: vec![keys] };
+        let body = self.add(sort, start, at)?;
+        self.add(Kind::Bind { var: input, init: target, body }, start, at)
     }
 
     fn is_name(&self, id: NodeId, name: &str) -> bool {
@@ -461,6 +509,7 @@ fn fold_kind(function: &str, arguments: usize) -> Option<(FoldKind, usize, bool)
         ("filter", 2) => Some((FoldKind::Filter, 1, false)),
         ("transformList", 3 | 4) => Some((FoldKind::Map, 2, arguments == 4)),
         ("transformMap", 3 | 4) => Some((FoldKind::MapValues, 2, arguments == 4)),
+        ("transformMapEntry", 3 | 4) => Some((FoldKind::MapEntries, 2, arguments == 4)),
         _ => None,
     }
 }

@@ -303,7 +303,7 @@ pub(crate) fn operands(op: &Op, visit: &mut impl FnMut(StepId)) {
             visit(*a);
             visit(*b);
         }
-        Op::And(steps) | Op::Or(steps) | Op::Call(_, steps) => {
+        Op::And(steps) | Op::Or(steps) | Op::Call(_, _, steps) => {
             steps.iter().copied().for_each(visit);
         }
         Op::Regex { arguments, .. } => arguments.iter().copied().for_each(visit),

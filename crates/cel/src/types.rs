@@ -9,6 +9,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Dyn,
+    /// An attribute's type where attributes can't be lists: like `dyn`, but nothing to iterate over.
+    Any,
+    /// Of what has a fault that was told already: it causes no other.
+    Error,
     Null,
     Bool,
     Int,
@@ -16,8 +20,16 @@ pub(crate) enum Type {
     Double,
     Str,
     Bytes,
+    Duration,
+    Timestamp,
     Quantity,
     Semver,
+    Url,
+    Format,
+    Ip,
+    Cidr,
+    /// Objects of the authorization library, by their kind: no value of these can be made here.
+    Authorization(&'static str),
     Device,
     /// The type of a type, as `type(x)` gives.
     Meta,
@@ -60,31 +72,50 @@ impl Type {
         }
     }
 
-    fn rank(&self) -> usize {
+    /// Whether it says nothing of a value.
+    pub(crate) fn is_dyn(&self) -> bool {
+        matches!(self, Type::Dyn | Type::Any)
+    }
+
+    /// Whether two types without parts are the same.
+    fn same(&self, other: &Type) -> bool {
+        match (self, other) {
+            (Type::Meta, Type::Meta) => true,
+            (Type::List(_) | Type::Map(_) | Type::Optional(_) | Type::Var(_), _) => false,
+            _ => self == other,
+        }
+    }
+
+    /// The name by which results are told, which differs for a few.
+    pub(crate) fn declared(&self) -> String {
         match self {
-            Type::Dyn => 0,
-            Type::Null => 1,
-            Type::Bool => 2,
-            Type::Int => 3,
-            Type::Uint => 4,
-            Type::Double => 5,
-            Type::Str => 6,
-            Type::Bytes => 7,
-            Type::Quantity => 10,
-            Type::Semver => 11,
-            Type::Device => 12,
-            Type::Meta => 13,
-            Type::List(_) => 14,
-            Type::Map(_) => 15,
-            Type::Optional(_) => 16,
-            Type::Var(_) => 17,
+            Type::Null => "null_type".to_owned(),
+            Type::Any => "google.protobuf.Any".to_owned(),
+            Type::Duration => "google.protobuf.Duration".to_owned(),
+            Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
+            Type::List(inner) => format!("list({})", inner.declared()),
+            Type::Map(pair) => format!("map({}, {})", pair.0.declared(), pair.1.declared()),
+            Type::Optional(inner) => format!("optional_type({})", inner.declared()),
+            other => other.to_string(),
         }
     }
 
     fn nullable(&self) -> bool {
         matches!(
             self,
-            Type::Quantity | Type::Semver | Type::Device | Type::Optional(_) | Type::Null
+            Type::Quantity
+                | Type::Semver
+                | Type::Url
+                | Type::Format
+                | Type::Ip
+                | Type::Cidr
+                | Type::Authorization(_)
+                | Type::Duration
+                | Type::Timestamp
+                | Type::Device
+                | Type::Optional(_)
+                | Type::Any
+                | Type::Null
         )
     }
 }
@@ -93,6 +124,15 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Dyn | Type::Var(_) => f.write_str("dyn"),
+            Type::Any => f.write_str("any"),
+            Type::Error => f.write_str("!error!"),
+            Type::Duration => f.write_str("duration"),
+            Type::Timestamp => f.write_str("timestamp"),
+            Type::Url => f.write_str("kubernetes.URL"),
+            Type::Format => f.write_str("kubernetes.NamedFormat"),
+            Type::Ip => f.write_str("net.IP"),
+            Type::Cidr => f.write_str("net.CIDR"),
+            Type::Authorization(kind) => write!(f, "kubernetes.authorization.{kind}"),
             Type::Null => f.write_str("null"),
             Type::Bool => f.write_str("bool"),
             Type::Int => f.write_str("int"),
@@ -242,28 +282,30 @@ impl Unifier {
             return self.substitutes(*var, to).0;
         }
         match (from, to) {
-            (Type::Dyn, _) | (_, Type::Dyn) => true,
+            (Type::Dyn | Type::Any | Type::Error, _) | (_, Type::Dyn | Type::Any | Type::Error) => {
+                true
+            }
             (Type::Null, other) | (other, Type::Null) => other.nullable(),
             (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => {
                 self.unify(a, b)
             }
             (Type::Map(a), Type::Map(b)) => self.unify(&a.0, &b.0) && self.unify(&a.1, &b.1),
-            _ => from.rank() == to.rank(),
+            _ => from.same(to),
         }
     }
 
     /// Whether the first says no more than the second.
     pub(crate) fn less_specific(&self, a: &Type, b: &Type) -> bool {
         match (a, b) {
-            (Type::Dyn | Type::Var(_), _) => true,
-            (_, Type::Dyn | Type::Var(_)) => false,
+            (Type::Dyn | Type::Any | Type::Var(_), _) => true,
+            (_, Type::Dyn | Type::Any | Type::Var(_)) => false,
             (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => {
                 self.less_specific(a, b)
             }
             (Type::Map(a), Type::Map(b)) => {
                 self.less_specific(&a.0, &b.0) && self.less_specific(&a.1, &b.1)
             }
-            _ => a.rank() == b.rank(),
+            _ => a.same(b),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -12,6 +13,10 @@ use semver::Version;
 use crate::cost::Meter;
 use crate::device::{AttributeValue, Device, Entry};
 use crate::error::EvalErrorKind;
+use crate::functions::net;
+use crate::functions::signatures::NamedFormat;
+use crate::functions::time::{self, Timestamp};
+use crate::functions::url::Url;
 
 /// Something borrowed for the evaluation, or made by it.
 #[derive(Debug)]
@@ -58,6 +63,14 @@ pub(crate) enum Value<'a> {
     /// The second part tells results of `add` and `sub`, to which nothing is equal upstream.
     Quantity(Shared<'a, Quantity>, bool),
     Version(Shared<'a, Version>),
+    /// In nanoseconds.
+    Duration(i64),
+    Timestamp(Timestamp),
+    Ip(IpAddr),
+    /// An address and the bits of its prefix.
+    Cidr(IpAddr, u8),
+    Url(Shared<'a, Url>),
+    Format(NamedFormat),
     List(List<'a>),
     Map(Map<'a>),
     Optional(Option<Arc<Value<'a>>>),
@@ -109,11 +122,17 @@ impl<'a> Value<'a> {
                 Value::List(List::Values(Shared::Borrowed(values)))
             }
             Value::Map(Map::Pairs(pairs)) => Value::Map(Map::Pairs(Shared::Borrowed(pairs))),
+            Value::Url(url) => Value::Url(Shared::Borrowed(url)),
             Value::Null
             | Value::Bool(_)
             | Value::Int(_)
             | Value::Uint(_)
             | Value::Double(_)
+            | Value::Duration(_)
+            | Value::Timestamp(_)
+            | Value::Ip(_)
+            | Value::Cidr(..)
+            | Value::Format(_)
             | Value::List(_)
             | Value::Map(_)
             | Value::Optional(_)
@@ -147,11 +166,16 @@ impl<'a> Value<'a> {
             Value::Bytes(_) => "bytes",
             Value::Quantity(..) => "kubernetes.Quantity",
             Value::Version(_) => "kubernetes.Semver",
+            Value::Duration(_) => "google.protobuf.Duration",
+            Value::Timestamp(_) => "google.protobuf.Timestamp",
+            Value::Ip(_) => "net.IP",
+            Value::Cidr(..) => "net.CIDR",
+            Value::Url(_) => "kubernetes.URL",
+            Value::Format(_) => "kubernetes.NamedFormat",
             Value::List(_) => "list",
-            Value::Map(_) => "map",
+            Value::Map(_) | Value::Device(_) => "map",
             Value::Optional(_) => "optional_type",
             Value::Type(_) => "type",
-            Value::Device(_) => "kubernetes.DRADevice",
         }
     }
 
@@ -163,6 +187,9 @@ impl<'a> Value<'a> {
             Value::List(list) => list.len() as u64,
             Value::Map(map) => map.len() as u64,
             Value::Optional(Some(inner)) => inner.size(),
+            Value::Ip(ip) => net::bytes(*ip),
+            Value::Cidr(_, bits) => u64::from(*bits).div_ceil(8),
+            Value::Device(_) => 4,
             Value::Null
             | Value::Bool(_)
             | Value::Int(_)
@@ -170,9 +197,12 @@ impl<'a> Value<'a> {
             | Value::Double(_)
             | Value::Quantity(..)
             | Value::Version(_)
+            | Value::Duration(_)
+            | Value::Timestamp(_)
+            | Value::Url(_)
+            | Value::Format(_)
             | Value::Optional(None)
-            | Value::Type(_)
-            | Value::Device(_) => 1,
+            | Value::Type(_) => 1,
         }
     }
 
@@ -192,6 +222,19 @@ impl<'a> Value<'a> {
                 let mut sum = 0u64;
                 for element in list.iter() {
                     sum = sum.saturating_add(element.traverse(left));
+                    if *left == 0 {
+                        break;
+                    }
+                }
+                sum
+            }
+            Value::Map(map) => {
+                let mut sum = 0u64;
+                for key in map.keys() {
+                    let value = map.get(&key, &mut Meter::unlimited());
+                    let cost =
+                        key.traverse(left).saturating_add(value.map_or(0, |v| v.traverse(left)));
+                    sum = sum.saturating_add(cost);
                     if *left == 0 {
                         break;
                     }
@@ -334,7 +377,24 @@ pub(crate) fn equal(
         (Value::Null, _) | (_, Value::Null) => Ok(false),
         (Value::Quantity(a, _), Value::Quantity(b, false)) => Ok(**a == **b),
         (Value::Version(a), Value::Version(b)) => Ok(a.cmp_precedence(b) == Ordering::Equal),
-        (Value::Quantity(..) | Value::Version(_), _) => Err(EvalErrorKind::NoSuchOverload),
+        (Value::Ip(a), Value::Ip(b)) => Ok(a == b),
+        (Value::Cidr(a, n), Value::Cidr(b, m)) => Ok((a, n) == (b, m)),
+        (Value::Url(a), Value::Url(b)) => {
+            meter.work(a.text().len() / 16);
+            Ok(a.text() == b.text())
+        }
+        (Value::Format(a), Value::Format(b)) => Ok(a == b),
+        (
+            Value::Quantity(..)
+            | Value::Version(_)
+            | Value::Ip(_)
+            | Value::Cidr(..)
+            | Value::Url(_)
+            | Value::Format(_),
+            _,
+        ) => Err(EvalErrorKind::NoSuchOverload),
+        (Value::Duration(a), Value::Duration(b)) => Ok(a == b),
+        (Value::Timestamp(a), Value::Timestamp(b)) => Ok(a.instant() == b.instant()),
         (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
         (Value::Str(a), Value::Str(b)) => {
             meter.work(a.len() / 16);
@@ -412,6 +472,8 @@ pub(crate) fn compare(
         (Value::Bool(a), Value::Bool(b)) => Ok(Some(a.cmp(b))),
         (Value::Str(a), Value::Str(b)) => Ok(Some((**a).cmp(&**b))),
         (Value::Bytes(a), Value::Bytes(b)) => Ok(Some((**a).cmp(&**b))),
+        (Value::Duration(a), Value::Duration(b)) => Ok(Some(a.cmp(b))),
+        (Value::Timestamp(a), Value::Timestamp(b)) => Ok(Some(a.instant().cmp(&b.instant()))),
         _ => Err(EvalErrorKind::NoSuchOverload),
     }
 }
@@ -449,6 +511,12 @@ impl Value<'_> {
             Value::Quantity(q, _) => out.push_str(&q.to_string()),
             Value::Version(v) => out.push_str(&v.to_string()),
             Value::Type(name) => out.push_str(name),
+            Value::Duration(nanos) => out.push_str(&time::duration_text(*nanos)),
+            Value::Timestamp(timestamp) => out.push_str(&timestamp.text()),
+            Value::Ip(ip) => out.push_str(&ip.to_string()),
+            Value::Cidr(ip, bits) => out.push_str(&format!("{ip}/{bits}")),
+            Value::Url(url) => out.push_str(url.text()),
+            Value::Format(format) => out.push_str(&format!("the format {format:?}")),
             Value::Device(_) => out.push_str("the device"),
             Value::Optional(None) => out.push_str("nothing"),
             Value::Optional(Some(inner)) => inner.write(out),

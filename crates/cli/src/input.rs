@@ -50,7 +50,7 @@ pub(crate) fn cel_environment(compat: &Compat) -> phalanx_cel::Environment {
         Version::V1_36 => 36,
         Version::V1_37 => 37,
     };
-    phalanx_cel::Environment { version: phalanx_cel::Version::new(1, minor) }
+    phalanx_cel::Environment::stored(phalanx_cel::Version::new(1, minor))
 }
 
 /// What was read.

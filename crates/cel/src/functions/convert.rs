@@ -34,6 +34,8 @@ pub(crate) fn int<'a>(args: &[Value<'a>]) -> Outcome<'a> {
             }
         }
         [Value::Str(s)] => s.parse().map_or_else(|_| not_a("int"), |i| Ok(Value::Int(i))),
+        [Value::Duration(nanos)] => Ok(Value::Int(*nanos)),
+        [Value::Timestamp(timestamp)] => Ok(Value::Int(timestamp.seconds)),
         _ => Err(NO_OVERLOAD),
     }
 }
@@ -73,6 +75,10 @@ pub(crate) fn string<'a>(args: &[Value<'a>]) -> Outcome<'a> {
         [Value::Int(i)] => Ok(Value::text(&i.to_string())),
         [Value::Uint(u)] => Ok(Value::text(&u.to_string())),
         [Value::Double(d)] => Ok(Value::text(&double_text(*d))),
+        [Value::Duration(nanos)] => Ok(Value::text(&super::time::duration_text(*nanos))),
+        [Value::Timestamp(timestamp)] => Ok(Value::text(&timestamp.text())),
+        [Value::Ip(ip)] => Ok(Value::text(&ip.to_string())),
+        [Value::Cidr(ip, bits)] => Ok(Value::text(&format!("{ip}/{bits}"))),
         [Value::Bytes(b)] => match std::str::from_utf8(b) {
             Ok(text) => Ok(Value::text(text)),
             Err(_) => failed("invalid UTF-8 in bytes, cannot convert to string"),

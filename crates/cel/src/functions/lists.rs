@@ -1,6 +1,7 @@
 //! Lists, and lists as sets.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::signatures::Function;
 use super::{NO_OVERLOAD, Outcome, failed};
@@ -11,9 +12,14 @@ use crate::ops;
 use crate::value::{List, Value, compare, equal};
 
 /// Elements that `lists.range` makes at most.
-const RANGE_LIMIT: i64 = 100_000;
+const RANGE_LIMIT: i64 = 1_000_000;
 
 pub(crate) fn call<'a>(function: Function, args: &[Value<'a>], meter: &mut Meter) -> Outcome<'a> {
+    if let [Value::List(list)] = args
+        && !takes(function, list)
+    {
+        return Err(NO_OVERLOAD);
+    }
     match (function, args) {
         (Function::IsSorted, [Value::List(list)]) => is_sorted(list, meter),
         (Function::Sum, [Value::List(list)]) => sum(list, meter),
@@ -29,7 +35,14 @@ pub(crate) fn call<'a>(function: Function, args: &[Value<'a>], meter: &mut Meter
         }
         (Function::Flatten, [Value::List(list), Value::Int(depth)]) => flatten(list, *depth, meter),
         (Function::Distinct, [Value::List(list)]) => distinct(list, meter),
-        (Function::Sort, [Value::List(list)]) => sort(list, meter),
+        (Function::Sort, [Value::List(list)]) => sort(list, list, meter),
+        (Function::SortByKeys, [Value::List(list), Value::List(keys)]) => sort(list, keys, meter),
+        (Function::First, [Value::List(list)]) => Ok(Value::Optional(list.get(0).map(Arc::new))),
+        (Function::Last, [Value::List(list)]) => {
+            let last = list.len().checked_sub(1).and_then(|at| list.get(at));
+            Ok(Value::Optional(last.map(Arc::new)))
+        }
+        (Function::OptionalUnwrap, [Value::List(list)]) => unwrapped(list, meter),
         (Function::Reverse, [Value::List(list)]) => {
             let mut values = values(list, meter)?;
             values.reverse();
@@ -40,12 +53,29 @@ pub(crate) fn call<'a>(function: Function, args: &[Value<'a>], meter: &mut Meter
         }
         (Function::Range, [Value::Int(count)]) => {
             if *count > RANGE_LIMIT {
-                return Err(EvalErrorKind::CostLimit);
+                return failed(format!(
+                    "lists.range: size {count} exceeds maximum allowed ({RANGE_LIMIT})"
+                ));
             }
             meter.reserve(usize::try_from(*count).unwrap_or(0))?;
             Ok(Value::list((0..*count).map(Value::Int).collect()))
         }
         _ => Err(NO_OVERLOAD),
+    }
+}
+
+/// Whether a function over elements with an order, or with a sum, takes a list. Upstream looks at
+/// the first element.
+fn takes(function: Function, list: &List<'_>) -> bool {
+    let Some(first) = list.get(0) else { return true };
+    match function {
+        Function::IsSorted | Function::Min | Function::Max => {
+            matches!(first, Value::Double(_)) || compare(&first, &first).is_ok()
+        }
+        Function::Sum => {
+            matches!(first, Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Duration(_))
+        }
+        _ => true,
     }
 }
 
@@ -72,7 +102,7 @@ fn sum<'a>(list: &List<'a>, meter: &mut Meter) -> Outcome<'a> {
         sum = ops::arithmetic(Arithmetic::Add, &sum, &element, meter)?;
     }
     match sum {
-        Value::Int(_) | Value::Uint(_) | Value::Double(_) => Ok(sum),
+        Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Duration(_) => Ok(sum),
         _ => Err(NO_OVERLOAD),
     }
 }
@@ -197,15 +227,39 @@ fn distinct<'a>(list: &List<'a>, meter: &mut Meter) -> Outcome<'a> {
     Ok(Value::list(kept))
 }
 
-fn sort<'a>(list: &List<'a>, meter: &mut Meter) -> Outcome<'a> {
-    let mut sorted = values(list, meter)?;
-    for (a, b) in sorted.iter().zip(sorted.iter().skip(1)) {
-        compare(a, b)?;
+/// Sorts by keys of one type each of which has an order.
+fn sort<'a>(list: &List<'a>, keys: &List<'a>, meter: &mut Meter) -> Outcome<'a> {
+    if list.len() != keys.len() {
+        return failed("the keys to sort by are not as many as the elements");
+    }
+    let Some(first) = keys.get(0) else { return Ok(Value::List(list.clone())) };
+    if compare(&first, &first).is_err() {
+        return failed("list elements must be comparable");
+    }
+    let mut sorted = Vec::new();
+    for (key, value) in values(keys, meter)?.into_iter().zip(values(list, meter)?) {
+        if key.type_name() != first.type_name() {
+            return failed("list elements must have the same type");
+        }
+        sorted.push((key, value));
     }
     meter.reserve(sorted.len() * 16)?;
     // Elements of one type, so only NaN has no order; it keeps its place as well as it can.
-    sorted.sort_by(|a, b| total(a, b));
-    Ok(Value::list(sorted))
+    sorted.sort_by(|a, b| total(&a.0, &b.0));
+    Ok(Value::list(sorted.into_iter().map(|(_, value)| value).collect()))
+}
+
+/// The values of those elements that have one.
+fn unwrapped<'a>(list: &List<'a>, meter: &mut Meter) -> Outcome<'a> {
+    let mut found = Vec::new();
+    for element in values(list, meter)? {
+        match element {
+            Value::Optional(Some(value)) => found.push((*value).clone()),
+            Value::Optional(None) => {}
+            _ => return Err(NO_OVERLOAD),
+        }
+    }
+    Ok(Value::list(found))
 }
 
 /// A total order: NaN comes after all numbers.

@@ -29,8 +29,9 @@ pub(crate) fn call<'a>(function: Function, args: &[Value<'a>]) -> Outcome<'a> {
                 Value::Int(b) => Quantity::from_int(*b),
                 _ => return Err(NO_OVERLOAD),
             };
-            let result =
-                if function == Function::Add { a.checked_add(&b) } else { a.checked_sub(&b) };
+            // Upstream negates what it takes away, and the least integer is its own negative.
+            let add = function == Function::Add || b == Quantity::from_int(i64::MIN);
+            let result = if add { a.checked_add(&b) } else { a.checked_sub(&b) };
             match result {
                 Some(quantity) => Ok(Value::Quantity(Shared::new(quantity), true)),
                 None => failed("the quantity is too great to be computed exactly"),

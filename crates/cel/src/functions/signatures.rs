@@ -1,8 +1,9 @@
 //! The functions that an expression may call, and the types they take and give: CEL's standard
-//! library, its strings, lists, sets and optionals, and Kubernetes' quantities, semantic versions,
-//! regular expressions and lists.
+//! library with optional values, its extensions for texts, lists, sets and comprehensions over two
+//! variables, and Kubernetes' libraries.
 //!
-//! Left out so far: durations and time stamps, `format`, URLs, IP addresses and CIDRs.
+//! The objects of the authorization library are typed, so that an expression fails where it would
+//! upstream; no value of theirs can be made, for there is no variable that holds one.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -20,8 +21,12 @@ pub(crate) enum Function {
     ToStr,
     ToBytes,
     ToBool,
+    ToDuration,
+    ToTimestamp,
     Dyn,
     TypeOf,
+    /// A part of a time stamp, or of a duration.
+    TimePart(TimePart),
     StartsWith,
     EndsWith,
     Contains,
@@ -37,6 +42,7 @@ pub(crate) enum Function {
     Substring,
     Trim,
     Quote,
+    Format,
     Find,
     FindAll,
     Quantity,
@@ -55,6 +61,29 @@ pub(crate) enum Function {
     Major,
     Minor,
     Patch,
+    Url,
+    IsUrl,
+    UrlPart(UrlPart),
+    Ip,
+    IsIp,
+    IsCanonical,
+    Family,
+    IpTest(IpTest),
+    Cidr,
+    IsCidr,
+    ContainsIp,
+    ContainsCidr,
+    PrefixLength,
+    Masked,
+    NamedFormat(NamedFormat),
+    FormatNamed,
+    Validate,
+    /// A step of the authorization library.
+    Authorization,
+    /// Its selectors, which cost by their length.
+    AuthorizationSelector,
+    /// Its check, which costs far more.
+    AuthorizationCheck,
     IsSorted,
     Sum,
     Min,
@@ -64,6 +93,7 @@ pub(crate) enum Function {
     Flatten,
     Distinct,
     Sort,
+    SortByKeys,
     Reverse,
     Range,
     SetContains,
@@ -72,13 +102,109 @@ pub(crate) enum Function {
     OptionalOf,
     OptionalOfNonZero,
     OptionalNone,
+    OptionalUnwrap,
     HasValue,
     Value,
     OrElse,
     OrValue,
+    First,
+    Last,
+}
+
+/// What `getHours()` and its like give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimePart {
+    FullYear,
+    Month,
+    DayOfYear,
+    Date,
+    DayOfMonth,
+    DayOfWeek,
+    Hours,
+    Minutes,
+    Seconds,
+    Milliseconds,
+}
+
+/// What `getHost()` and its like give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UrlPart {
+    Scheme,
+    Host,
+    Hostname,
+    Port,
+    EscapedPath,
+    Query,
+}
+
+/// What `isLoopback()` and its like ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IpTest {
+    Unspecified,
+    Loopback,
+    LinkLocalMulticast,
+    LinkLocalUnicast,
+    GlobalUnicast,
+}
+
+/// A format that texts are held against (`format.dns1123Label()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NamedFormat {
+    Dns1123Label,
+    Dns1123Subdomain,
+    Dns1035Label,
+    QualifiedName,
+    Dns1123LabelPrefix,
+    Dns1123SubdomainPrefix,
+    Dns1035LabelPrefix,
+    LabelValue,
+    Uri,
+    Uuid,
+    Byte,
+    Date,
+    DateTime,
+}
+
+impl NamedFormat {
+    /// All formats and the names of their functions after `format.`.
+    pub(crate) const ALL: [(&'static str, &'static str, NamedFormat); 13] = [
+        ("dns1123Label", "format.dns1123Label", NamedFormat::Dns1123Label),
+        ("dns1123Subdomain", "format.dns1123Subdomain", NamedFormat::Dns1123Subdomain),
+        ("dns1035Label", "format.dns1035Label", NamedFormat::Dns1035Label),
+        ("qualifiedName", "format.qualifiedName", NamedFormat::QualifiedName),
+        ("dns1123LabelPrefix", "format.dns1123LabelPrefix", NamedFormat::Dns1123LabelPrefix),
+        (
+            "dns1123SubdomainPrefix",
+            "format.dns1123SubdomainPrefix",
+            NamedFormat::Dns1123SubdomainPrefix,
+        ),
+        ("dns1035LabelPrefix", "format.dns1035LabelPrefix", NamedFormat::Dns1035LabelPrefix),
+        ("labelValue", "format.labelValue", NamedFormat::LabelValue),
+        ("uri", "format.uri", NamedFormat::Uri),
+        ("uuid", "format.uuid", NamedFormat::Uuid),
+        ("byte", "format.byte", NamedFormat::Byte),
+        ("date", "format.date", NamedFormat::Date),
+        ("datetime", "format.datetime", NamedFormat::DateTime),
+    ];
 }
 
 impl Function {
+    /// Whether upstream has one implementation for all variants, and not one for each.
+    pub(crate) fn is_singleton(self) -> bool {
+        matches!(self, Function::Size | Function::Matches | Function::Sort | Function::SortByKeys)
+    }
+
+    /// Whether upstream's count of the cost breaks down over an argument that failed or is no list,
+    /// and with it the whole evaluation.
+    pub(crate) fn is_broken_by(self, known: bool, failed: impl Fn(usize) -> bool) -> bool {
+        match self {
+            Function::Distinct => failed(0),
+            Function::Sort => known && failed(0),
+            Function::SortByKeys => known && failed(1),
+            _ => false,
+        }
+    }
+
     /// Whether a call with constant arguments is computed at compile time, where a failure makes
     /// the expression invalid. So upstream treats conversions, and nothing else.
     pub(crate) fn is_conversion(self) -> bool {
@@ -90,6 +216,8 @@ impl Function {
                 | Function::ToStr
                 | Function::ToBytes
                 | Function::ToBool
+                | Function::ToDuration
+                | Function::ToTimestamp
                 | Function::Dyn
                 | Function::TypeOf
         )
@@ -97,7 +225,7 @@ impl Function {
 }
 
 /// One variant of a function or operator.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Signature {
     /// `None` for operators.
     pub(crate) function: Option<Function>,
@@ -112,11 +240,15 @@ pub(crate) struct Signature {
 /// All variants of a name in order, or nothing if it is unknown.
 pub(crate) fn signatures(name: &str) -> &'static [Signature] {
     static TABLE: LazyLock<BTreeMap<&'static str, Vec<Signature>>> = LazyLock::new(|| {
-        let mut table = Table { since: Version::OLDEST, rows: BTreeMap::new() };
+        let mut table = Table { since: Version::ANY, rows: BTreeMap::new() };
         operators(&mut table);
         standard(&mut table);
+        times(&mut table);
         strings(&mut table);
-        kubernetes(&mut table);
+        quantities(&mut table);
+        addresses(&mut table);
+        formats(&mut table);
+        authorization(&mut table);
         lists(&mut table);
         optionals(&mut table);
         table.rows
@@ -128,7 +260,8 @@ pub(crate) fn signatures(name: &str) -> &'static [Signature] {
 pub(crate) const PARAMETERS: u32 = 2;
 const A: Type = Type::Var(0);
 const B: Type = Type::Var(1);
-use Type::{Bool, Bytes, Double, Dyn, Int, Quantity, Semver, Str, Uint};
+use Type::{Bool, Bytes, Cidr, Double, Duration, Dyn, Int, Ip, Quantity, Semver, Str, Timestamp};
+use Type::{Uint, Url};
 
 struct Table {
     since: Version,
@@ -170,9 +303,12 @@ fn operators(t: &mut Table) {
     t.operator("!_", &[Bool], Bool);
     t.operator("_==_", &[A, A], Bool);
     t.operator("_!=_", &[A, A], Bool);
-    for kind in [Bytes, Double, Int] {
+    for kind in [Bytes, Double, Duration] {
         t.operator("_+_", &[kind.clone(), kind.clone()], kind);
     }
+    t.operator("_+_", &[Duration, Timestamp], Timestamp);
+    t.operator("_+_", &[Timestamp, Duration], Timestamp);
+    t.operator("_+_", &[Int, Int], Int);
     t.operator("_+_", &[list.clone(), list.clone()], list.clone());
     t.operator("_+_", &[Str, Str], Str);
     t.operator("_+_", &[Uint, Uint], Uint);
@@ -181,6 +317,9 @@ fn operators(t: &mut Table) {
             t.operator(name, &[kind.clone(), kind.clone()], kind);
         }
     }
+    t.operator("_-_", &[Duration, Duration], Duration);
+    t.operator("_-_", &[Timestamp, Duration], Timestamp);
+    t.operator("_-_", &[Timestamp, Timestamp], Duration);
     for kind in [Int, Uint] {
         t.operator("_%_", &[kind.clone(), kind.clone()], kind);
     }
@@ -188,7 +327,7 @@ fn operators(t: &mut Table) {
         t.operator("-_", std::slice::from_ref(&kind), kind.clone());
     }
     for name in ["_<_", "_<=_", "_>_", "_>=_"] {
-        for kind in [Bool, Str, Bytes] {
+        for kind in [Bool, Str, Bytes, Timestamp, Duration] {
             t.operator(name, &[kind.clone(), kind], Bool);
         }
         for left in [Int, Uint, Double] {
@@ -216,12 +355,19 @@ fn standard(t: &mut Table) {
     }
     t.global("type", Function::TypeOf, &[A], Type::Meta);
     t.global("dyn", Function::Dyn, &[A], Dyn);
-    let conversions: [(&str, Function, &[Type], Type); 6] = [
+    let conversions: [(&str, Function, &[Type], Type); 8] = [
         ("bool", Function::ToBool, &[Bool, Str], Bool),
         ("bytes", Function::ToBytes, &[Bytes, Str], Bytes),
         ("double", Function::ToDouble, &[Double, Int, Str, Uint], Double),
-        ("int", Function::ToInt, &[Int, Double, Str, Uint], Int),
-        ("string", Function::ToStr, &[Str, Bool, Bytes, Double, Int, Uint], Str),
+        ("duration", Function::ToDuration, &[Duration, Str], Duration),
+        ("int", Function::ToInt, &[Int, Double, Duration, Str, Timestamp, Uint], Int),
+        (
+            "string",
+            Function::ToStr,
+            &[Str, Bool, Bytes, Double, Duration, Int, Timestamp, Uint, Ip, Cidr],
+            Str,
+        ),
+        ("timestamp", Function::ToTimestamp, &[Timestamp, Int, Str], Timestamp),
         ("uint", Function::ToUint, &[Uint, Double, Int, Str], Uint),
     ];
     for (name, function, sources, result) in conversions {
@@ -234,6 +380,32 @@ fn standard(t: &mut Table) {
     t.member("startsWith", Function::StartsWith, &[Str, Str], Bool);
     t.global("matches", Function::Matches, &[Str, Str], Bool);
     t.member("matches", Function::Matches, &[Str, Str], Bool);
+}
+
+fn times(t: &mut Table) {
+    for (name, part) in [
+        ("getFullYear", TimePart::FullYear),
+        ("getMonth", TimePart::Month),
+        ("getDayOfYear", TimePart::DayOfYear),
+        ("getDate", TimePart::Date),
+        ("getDayOfMonth", TimePart::DayOfMonth),
+        ("getDayOfWeek", TimePart::DayOfWeek),
+        ("getHours", TimePart::Hours),
+        ("getMinutes", TimePart::Minutes),
+        ("getSeconds", TimePart::Seconds),
+        ("getMilliseconds", TimePart::Milliseconds),
+    ] {
+        let function = Function::TimePart(part);
+        t.member(name, function, &[Timestamp], Int);
+        t.member(name, function, &[Timestamp, Str], Int);
+        let of_duration = matches!(
+            part,
+            TimePart::Hours | TimePart::Minutes | TimePart::Seconds | TimePart::Milliseconds
+        );
+        if of_duration {
+            t.member(name, function, &[Duration], Int);
+        }
+    }
 }
 
 fn strings(t: &mut Table) {
@@ -253,13 +425,14 @@ fn strings(t: &mut Table) {
     t.member("substring", Function::Substring, &[Str, Int], Str);
     t.member("substring", Function::Substring, &[Str, Int, Int], Str);
     t.member("trim", Function::Trim, &[Str], Str);
+    t.member("format", Function::Format, &[Str, Type::list(Dyn)], Str);
     t.global("strings.quote", Function::Quote, &[Str], Str);
     t.member("find", Function::Find, &[Str, Str], Str);
     t.member("findAll", Function::FindAll, &[Str, Str], Type::list(Str));
     t.member("findAll", Function::FindAll, &[Str, Str, Int], Type::list(Str));
 }
 
-fn kubernetes(t: &mut Table) {
+fn quantities(t: &mut Table) {
     t.global("quantity", Function::Quantity, &[Str], Quantity);
     t.global("isQuantity", Function::IsQuantity, &[Str], Bool);
     t.global("sign", Function::Sign, &[Quantity], Int);
@@ -285,33 +458,121 @@ fn kubernetes(t: &mut Table) {
     t.member("patch", Function::Patch, &[Semver], Int);
 }
 
+fn addresses(t: &mut Table) {
+    t.global("url", Function::Url, &[Str], Url);
+    t.global("isURL", Function::IsUrl, &[Str], Bool);
+    for (name, part) in [
+        ("getScheme", UrlPart::Scheme),
+        ("getHost", UrlPart::Host),
+        ("getHostname", UrlPart::Hostname),
+        ("getPort", UrlPart::Port),
+        ("getEscapedPath", UrlPart::EscapedPath),
+    ] {
+        t.member(name, Function::UrlPart(part), &[Url], Str);
+    }
+    let query = Type::map(Str, Type::list(Str));
+    t.member("getQuery", Function::UrlPart(UrlPart::Query), &[Url], query);
+    t.global("ip", Function::Ip, &[Str], Ip);
+    t.member("ip", Function::Ip, &[Cidr], Ip);
+    t.global("isIP", Function::IsIp, &[Str], Bool);
+    t.global("ip.isCanonical", Function::IsCanonical, &[Str], Bool);
+    t.member("family", Function::Family, &[Ip], Int);
+    for (name, test) in [
+        ("isUnspecified", IpTest::Unspecified),
+        ("isLoopback", IpTest::Loopback),
+        ("isLinkLocalMulticast", IpTest::LinkLocalMulticast),
+        ("isLinkLocalUnicast", IpTest::LinkLocalUnicast),
+        ("isGlobalUnicast", IpTest::GlobalUnicast),
+    ] {
+        t.member(name, Function::IpTest(test), &[Ip], Bool);
+    }
+    t.global("cidr", Function::Cidr, &[Str], Cidr);
+    t.global("isCIDR", Function::IsCidr, &[Str], Bool);
+    for other in [Str, Ip] {
+        t.member("containsIP", Function::ContainsIp, &[Cidr, other], Bool);
+    }
+    for other in [Str, Cidr] {
+        t.member("containsCIDR", Function::ContainsCidr, &[Cidr, other], Bool);
+    }
+    t.member("prefixLength", Function::PrefixLength, &[Cidr], Int);
+    t.member("masked", Function::Masked, &[Cidr], Cidr);
+}
+
+fn formats(t: &mut Table) {
+    for (_, name, format) in NamedFormat::ALL {
+        t.global(name, Function::NamedFormat(format), &[], Type::Format);
+    }
+    let named = Type::optional(Type::Format);
+    t.global("format.named", Function::FormatNamed, &[Str], named);
+    let faults = Type::optional(Type::list(Str));
+    t.member("validate", Function::Validate, &[Type::Format, Str], faults);
+}
+
+fn authorization(t: &mut Table) {
+    let authorizer = Type::Authorization("Authorizer");
+    let path = Type::Authorization("PathCheck");
+    let group = Type::Authorization("GroupCheck");
+    let resource = Type::Authorization("ResourceCheck");
+    let decision = Type::Authorization("Decision");
+    let step = Function::Authorization;
+    t.member("path", step, &[authorizer.clone(), Str], path.clone());
+    t.member("group", step, &[authorizer.clone(), Str], group.clone());
+    t.member("serviceAccount", step, &[authorizer.clone(), Str, Str], authorizer);
+    t.member("resource", step, &[group, Str], resource.clone());
+    for (name, function) in [
+        ("subresource", step),
+        ("namespace", step),
+        ("name", step),
+        ("fieldSelector", Function::AuthorizationSelector),
+        ("labelSelector", Function::AuthorizationSelector),
+    ] {
+        t.member(name, function, &[resource.clone(), Str], resource.clone());
+    }
+    for checked in [path, resource] {
+        t.member("check", Function::AuthorizationCheck, &[checked, Str], decision.clone());
+    }
+    for (name, result) in [("errored", Bool), ("error", Str), ("allowed", Bool), ("reason", Str)] {
+        t.member(name, step, std::slice::from_ref(&decision), result);
+    }
+}
+
+/// Types whose values have an order.
+const COMPARABLE: [Type; 8] = [Int, Uint, Double, Bool, Duration, Timestamp, Str, Bytes];
+
 fn lists(t: &mut Table) {
-    for kind in [Int, Uint, Double, Bool, Str, Bytes] {
+    let extended = Version::new(1, 34);
+    for kind in COMPARABLE {
         let list = [Type::list(kind.clone())];
         t.member("isSorted", Function::IsSorted, &list, Bool);
         t.member("max", Function::Max, &list, kind.clone());
-        t.member("min", Function::Min, &list, kind.clone());
-        t.member("sort", Function::Sort, &list, Type::list(kind));
+        t.member("min", Function::Min, &list, kind);
     }
-    for kind in [Int, Uint, Double] {
+    for kind in [Int, Uint, Double, Duration] {
         t.member("sum", Function::Sum, &[Type::list(kind.clone())], kind);
     }
     let list = Type::list(A);
     t.member("indexOf", Function::IndexOf, &[list.clone(), A], Int);
     t.member("lastIndexOf", Function::LastIndexOf, &[list.clone(), A], Int);
+    t.since = extended;
+    for kind in COMPARABLE {
+        let of_kind = Type::list(kind);
+        t.member("sort", Function::Sort, std::slice::from_ref(&of_kind), of_kind.clone());
+        let both = [list.clone(), of_kind];
+        t.member("@sortByAssociatedKeys", Function::SortByKeys, &both, list.clone());
+    }
     t.member("slice", Function::Slice, &[list.clone(), Int, Int], list.clone());
     t.member("flatten", Function::Flatten, &[Type::list(list.clone())], list.clone());
     t.member("flatten", Function::Flatten, &[Type::list(Dyn), Int], Type::list(Dyn));
     t.member("distinct", Function::Distinct, std::slice::from_ref(&list), list.clone());
     t.member("reverse", Function::Reverse, std::slice::from_ref(&list), list.clone());
     t.global("lists.range", Function::Range, &[Int], Type::list(Int));
+    t.since = Version::ANY;
     let both = [list.clone(), list];
     t.global("sets.contains", Function::SetContains, &both, Bool);
     t.global("sets.equivalent", Function::SetEquivalent, &both, Bool);
     t.global("sets.intersects", Function::SetIntersects, &both, Bool);
-    t.since = Version::new(1, 36);
+    // Whether it is known is not a matter of the version alone: the checker asks the environment.
     t.member("includes", Function::Includes, &[Dyn, Dyn], Bool);
-    t.since = Version::OLDEST;
 }
 
 fn optionals(t: &mut Table) {
@@ -322,5 +583,11 @@ fn optionals(t: &mut Table) {
     t.member("hasValue", Function::HasValue, std::slice::from_ref(&optional), Bool);
     t.member("value", Function::Value, std::slice::from_ref(&optional), A);
     t.member("or", Function::OrElse, &[optional.clone(), optional.clone()], optional.clone());
-    t.member("orValue", Function::OrValue, &[optional, A], A);
+    t.member("orValue", Function::OrValue, &[optional.clone(), A], A);
+    let list = Type::list(A);
+    t.member("first", Function::First, std::slice::from_ref(&list), optional.clone());
+    t.member("last", Function::Last, std::slice::from_ref(&list), optional.clone());
+    let optionals = [Type::list(optional)];
+    t.global("optional.unwrap", Function::OptionalUnwrap, &optionals, list.clone());
+    t.member("unwrapOpt", Function::OptionalUnwrap, &optionals, list);
 }

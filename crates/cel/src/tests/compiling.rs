@@ -25,7 +25,19 @@ const REFUSED: &[(&str, CompileErrorKind, (usize, usize), &str)] = &[
     ("while == 1", Syntax, (1, 1), "reserved"),
     ("true &&\n  nothing", UndeclaredReference, (2, 3), "'nothing'"),
     ("device.driver.foo()", UndeclaredReference, (1, 18), "'foo'"),
-    ("duration('1s') == duration('1s')", Unsupported, (1, 9), "'duration'"),
+    ("google.protobuf.Int32Value{value: 1} == 1", Unsupported, (1, 27), "Int32Value"),
+    ("true || duration('1x') < duration('1s')", BadConstant, (1, 18), "invalid duration argument"),
+    ("timestamp('2026') < timestamp(0)", BadConstant, (1, 11), "invalid timestamp argument"),
+    ("timestamp(253402300800) < timestamp(0)", BadConstant, (1, 11), "invalid timestamp"),
+    ("'%d'.format(['a']) == ''", BadConstant, (1, 14), "decimal clause"),
+    ("'%d %d'.format([1]) == ''", BadConstant, (1, 15), "index 1 out of range"),
+    ("'%d'.format([1, 2]) == ''", BadConstant, (1, 12), "expected 1, got 2"),
+    ("'%z'.format([1]) == ''", BadConstant, (1, 12), "unrecognized formatting clause"),
+    ("type(kubernetes.DRADevice) == type", BadConstant, (1, 16), "undefined type"),
+    ("{'a': 1}[dyn([1])] == 1", BadConstant, (1, 13), "invalid qualifier type"),
+    ("zzz == aaa", UndeclaredReference, (1, 1), "'zzz'"),
+    ("nothing(aaa)", UndeclaredReference, (1, 8), "'nothing'"),
+    ("device.driver.foo(aaa)", UndeclaredReference, (1, 18), "'foo'"),
     ("device.nodeName == 'a'", UndefinedField, (1, 7), "'nodeName'"),
     ("device.driver == 1", NoSuchOverload, (1, 15), "'(string, int)'"),
     ("device.driver.startsWith(1)", NoSuchOverload, (1, 25), "'string.(int)'"),
@@ -110,7 +122,7 @@ fn relating_two_devices_is_told_about_match_attribute() {
 #[test]
 fn versions_know_their_functions() {
     let source = "device.attributes['a'].modes.includes('x')";
-    let old = Environment { version: Version::new(1, 34) };
+    let old = Environment::stored(Version::new(1, 34));
     assert_eq!(Program::compile(source, &old).unwrap_err().kind, UndeclaredReference);
     assert!(compile(source).is_ok());
 }

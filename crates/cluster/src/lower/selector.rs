@@ -43,7 +43,7 @@ impl Selectors {
             Version::V1_37 => 37,
         };
         let version = phalanx_cel::Version::new(1, minor);
-        let environment = Environment { version };
+        let environment = Environment::stored(version);
         Self { environment, ids: FxHashMap::default(), entries: Vec::new() }
     }
 
