@@ -179,6 +179,17 @@ gates! {
     TopologyAwareWorkloadScheduling: Absent Absent Alpha Alpha,
 }
 
+/// An allocator of kube-scheduler's (`structured/internal` of its module).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocator {
+    /// What has been stable for long.
+    Stable,
+    /// What is in beta.
+    Incubating,
+    /// What is in alpha.
+    Experimental,
+}
+
 /// The version and the gates that an answer is given for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compat {
@@ -212,6 +223,39 @@ impl Compat {
     #[must_use]
     pub fn is_on(&self, gate: Gate) -> bool {
         self.on.get(&gate).copied().unwrap_or(false)
+    }
+
+    /// These gates on and all others off, whatever the version makes of them: what a cluster was
+    /// asked for that says it runs so.
+    #[must_use]
+    pub fn exactly(version: Version, on: impl IntoIterator<Item = Gate>) -> Self {
+        let mut compat = Self::new(version);
+        compat.on.values_mut().for_each(|is| *is = false);
+        compat.on.extend(on.into_iter().map(|gate| (gate, true)));
+        compat
+    }
+
+    /// The allocator that kube-scheduler takes for these gates: the first that supports all that
+    /// are on.
+    #[must_use]
+    pub fn allocator(&self) -> Allocator {
+        use Gate as G;
+        let alpha = [
+            G::DRADerivedAttributes,
+            G::DRADeviceCompatibilityGroups,
+            G::DRAListTypeAttributes,
+            G::DRAOptionalNodeOperations,
+        ];
+        let beta = [G::DRAConsumableCapacity, G::DRAFractionalCapacityRange];
+        let binding = [G::DRADeviceBindingConditions, G::DRAResourceClaimDeviceStatus];
+        let is_on = |gate: &Gate| self.is_on(*gate);
+        if alpha.iter().any(is_on) {
+            Allocator::Experimental
+        } else if beta.iter().any(is_on) || binding.iter().all(is_on) {
+            Allocator::Incubating
+        } else {
+            Allocator::Stable
+        }
     }
 
     /// The gates that differ from the version's defaults, by name.

@@ -20,7 +20,7 @@ pub mod view;
 pub mod words;
 pub mod world;
 
-pub use compat::{Compat, CompatError, Gate, Version};
+pub use compat::{Allocator, Compat, CompatError, Gate, Version};
 pub use finding::{Finding, Severity, Source};
 pub use lower::{
     ClaimInfo, ClaimName, DeviceInfo, Failing, Gone, GroupInfo, Lowering, ObjectEvent, PodInfo,

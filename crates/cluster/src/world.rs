@@ -90,6 +90,7 @@ impl World {
                 | Change::Claim(..)
                 | Change::Hold(..)
                 | Change::Match(..)
+                | Change::Derived(..)
                 | Change::Assume(..)
                 | Change::Settle(..) => {}
             }

@@ -1,7 +1,9 @@
 //! What may change: the only way into the state.
 
 use crate::decision::Revision;
-use crate::facts::{Claim, Domains, Group, Hold, Links, Member, Node, Pool, Queue, Seat, Topology};
+use crate::facts::{
+    AttributeValue, Claim, Domains, Group, Hold, Links, Member, Node, Pool, Queue, Seat, Topology,
+};
 use crate::name::{
     ClaimKey, FlightId, GroupKey, NodeKey, PodKey, PoolKey, ProfileId, QueueKey, SelectorId,
     TopologyKey,
@@ -33,10 +35,22 @@ pub enum Change {
     Hold(GroupKey, Option<Hold>),
     /// What a selector says of all devices of a profile.
     Match(SelectorId, ProfileId, Match),
+    /// What an expression for a derived attribute gives on all devices of a profile; none is that
+    /// they lack the attribute.
+    Derived(SelectorId, ProfileId, Option<Derived>),
     /// A decision is on its way to the board: its seats count until the board shows them.
     Assume(FlightId, GroupKey, Vec<Seat>),
     /// The board shows it, or it failed: the seats count no more.
     Settle(FlightId),
+}
+
+/// The value of a derived attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Derived {
+    /// It has one.
+    Value(AttributeValue),
+    /// Its expression ends in an error.
+    Error,
 }
 
 /// A selector's verdict on a profile. What was never said is `No`.

@@ -165,6 +165,35 @@ pub struct Slice {
     pub devices: Box<[Device]>,
     /// Counter sets that the pool's devices consume from.
     pub counters: Box<[CounterSet]>,
+    /// Whether its devices can be given out, as far as the node goes.
+    pub granting: Granting,
+    /// What it publishes can't be read by this Kubernetes: it counts only in that a newer generation
+    /// of it makes older ones obsolete.
+    pub opaque: bool,
+}
+
+/// Whether the devices of a slice can be given out on a node (`skipNodeOperations`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Granting {
+    /// On every node that reaches them.
+    #[default]
+    Always,
+    /// On nodes that declare this feature.
+    IfDeclared(Name),
+    /// On none, for want of this feature gate.
+    Never(Name),
+}
+
+/// What a feature gate that is off makes of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Nothing.
+    #[default]
+    Open,
+    /// It is selected as others are and never given out, for want of this gate.
+    Barred(Name),
+    /// No request selects it, for want of this gate.
+    Hidden(Name),
 }
 
 /// A device. What it shares with its equals stands in `traits`.
@@ -197,6 +226,11 @@ pub struct Traits {
     pub binding: Option<Box<Binding>>,
     /// Its own node selection, where the slice says `perDeviceNodeSelection`.
     pub reach: Option<Reach>,
+    /// What feature gates make of it.
+    pub access: Access,
+    /// `compatibilityGroups` by counter set: only devices with a group in common, or none of which
+    /// has any, are in use of one set together. Sets without groups are left out.
+    pub groups: Box<[(Name, Box<[Name]>)]>,
 }
 
 /// The typed value of an attribute, as constraints compare it: type and value. An attribute that
@@ -237,6 +271,8 @@ pub struct CapacityPolicy {
     pub valid: Box<[i128]>,
     /// Minimum, maximum and step.
     pub range: Option<(Option<i128>, Option<i128>, Option<i128>)>,
+    /// Steps are counted exactly (`DRAFractionalCapacityRange`) rather than in whole units.
+    pub exact: bool,
 }
 
 /// A counter set of a pool; amounts in billionths of a unit.
@@ -553,6 +589,16 @@ pub struct Alternative {
     pub tolerations: Box<[Toleration]>,
     /// `capacity.requests`: name and amount in billionths of a unit, sorted by name.
     pub capacity: Box<[(Name, i128)]>,
+    /// `derivedAttributes`, by fully qualified name: the expression whose value stands for the
+    /// device's attribute in the constraints of the claim.
+    pub derived: Box<[(Name, SelectorId)]>,
+}
+
+impl Alternative {
+    /// The expression that stands for an attribute, where one does.
+    pub fn derives(&self, attribute: &str) -> Option<SelectorId> {
+        self.derived.iter().find(|(name, _)| name.as_str() == attribute).map(|(_, id)| *id)
+    }
 }
 
 /// How many devices a request asks for.

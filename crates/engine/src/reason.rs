@@ -63,6 +63,9 @@ pub enum Reason {
     SelectorFalse,
     /// Devices pass the selectors, yet fewer than asked for.
     TooFewDevices,
+    /// Enough devices pass, but they are not given out here, for want of a feature of the node or
+    /// of a feature gate.
+    DevicesKeptBack,
     /// Enough devices pass, but for taints that are not tolerated.
     DeviceTainted,
     /// Enough devices would do, but they are in use.
@@ -186,7 +189,7 @@ const FIT: &str = "NodeResourcesFit";
 
 impl Reason {
     /// Every reason, in order.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::Gated,
         Self::ClaimMissing,
         Self::TemplateMissing,
@@ -214,6 +217,7 @@ impl Reason {
         Self::SelectorError,
         Self::SelectorFalse,
         Self::TooFewDevices,
+        Self::DevicesKeptBack,
         Self::DeviceTainted,
         Self::DevicesTaken,
         Self::CapacityShort,
@@ -263,6 +267,7 @@ impl Reason {
             Self::SelectorError => row("SelectorError", DRA, D, W::Devices, C::Relax),
             Self::SelectorFalse => row("SelectorMatchesNone", DRA, D, W::Devices, C::Relax),
             Self::TooFewDevices => row("TooFewDevices", DRA, D, W::Devices, C::Reduce),
+            Self::DevicesKeptBack => row("DevicesKeptBack", DRA, D, W::Devices, C::Relax),
             Self::DeviceTainted => row("DeviceTainted", DRA, D, W::Devices, C::Heal),
             Self::DevicesTaken => row("DevicesTaken", DRA, D, W::Release, C::EndPods),
             Self::CapacityShort => row("CapacityShort", DRA, D, W::Release, C::EndPods),
@@ -283,7 +288,8 @@ impl Reason {
             Self::SelectorError | Self::SelectorFalse | Self::TooFewDevices => {
                 Some(DeviceStage::Selected)
             }
-            Self::DeviceTainted => Some(DeviceStage::Tolerated),
+            // Between the two: what is kept back is neither tolerated nor free.
+            Self::DevicesKeptBack | Self::DeviceTainted => Some(DeviceStage::Tolerated),
             Self::DevicesTaken => Some(DeviceStage::Free),
             Self::CapacityShort | Self::CountersShort | Self::NotTogether | Self::LinksUnknown => {
                 Some(DeviceStage::Fitting)

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use phalanx_engine::{
-    Align, Allocation, Alternative, Amount, AttributeValue, Capacity, Change, Claim, ClaimKey,
-    ClaimSpec, ClaimUse, Constraint, Device, DeviceRequest, Gate, Group, GroupKey, HeldDevice,
-    Match, Member, Minimum, Name, Node, NodeKey, NodeRequirement, NodeRules, Phase, PodKey, Pool,
-    PoolKey, ProfileId, Reach, Request, Resources, Role, Scoped, Seat, SelectorId, Shared, Since,
-    Slice, Timestamp, Traits, User,
+    Access, Align, Allocation, Alternative, Amount, AttributeValue, Capacity, Change, Claim,
+    ClaimKey, ClaimSpec, ClaimUse, Constraint, Device, DeviceRequest, Gate, Granting, Group,
+    GroupKey, HeldDevice, Match, Member, Minimum, Name, Node, NodeKey, NodeRequirement, NodeRules,
+    Phase, PodKey, Pool, PoolKey, ProfileId, Reach, Request, Resources, Role, Scoped, Seat,
+    SelectorId, Shared, Since, Slice, Timestamp, Traits, User,
 };
 
 use crate::run::root;
@@ -130,6 +130,8 @@ impl Fleet {
             reach: Reach::Node(node.clone()),
             devices: devices.iter().enumerate().map(device).collect(),
             counters: Box::default(),
+            granting: Granting::Always,
+            opaque: false,
         };
         Pool { slices: vec![slice] }
     }
@@ -156,6 +158,8 @@ fn traits(names: &Names, numa: u32) -> Shared<Traits> {
         binds_to_node: false,
         binding: None,
         reach: None,
+        access: Access::Open,
+        groups: Box::default(),
     })
 }
 
@@ -182,6 +186,7 @@ pub(crate) fn request(names: &Names, shape: Shape) -> Shared<Request> {
         admin: false,
         tolerations: Box::default(),
         capacity: Box::default(),
+        derived: Box::default(),
     };
     let constraint =
         Constraint { attribute: names.numa.clone(), distinct: false, requests: Box::default() };

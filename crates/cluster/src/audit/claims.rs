@@ -43,7 +43,11 @@ pub(super) fn allocation(
         wrong.extend(taints(result, slice, device, objects));
     }
     wrong.extend(requests(&claim.spec.devices.requests, results));
-    for constraint in &claim.spec.devices.constraints {
+    let derives = |constraint: &&DeviceConstraint| {
+        claim.spec.devices.requests.iter().any(|request| derives(request, constraint))
+    };
+    // What CEL derives is left to the CEL crate's own tests.
+    for constraint in claim.spec.devices.constraints.iter().filter(|c| !derives(c)) {
         wrong.extend(broken(constraint, results, &published));
     }
     wrong
@@ -158,6 +162,15 @@ fn requests(asked: &[DeviceRequest], results: &[DeviceRequestAllocationResult]) 
 
 fn main_of(request: &str) -> &str {
     request.split_once('/').map_or(request, |(main, _)| main)
+}
+
+/// Whether a request derives the attribute that a constraint compares.
+fn derives(request: &DeviceRequest, constraint: &DeviceConstraint) -> bool {
+    let compared = [&constraint.match_attribute, &constraint.distinct_attribute];
+    let exactly = request.exactly.iter().flat_map(|exactly| &exactly.derived_attributes);
+    let subs = request.first_available.iter().flat_map(|sub| &sub.derived_attributes);
+    let mut derived = exactly.chain(subs);
+    derived.any(|one| compared.into_iter().flatten().any(|name| *name == one.name))
 }
 
 /// Whether a constraint is broken by the devices given.

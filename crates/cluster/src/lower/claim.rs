@@ -12,8 +12,8 @@ use phalanx_engine::{
     SelectorId, Shared, Toleration,
 };
 use phalanx_objects::resource::{
-    CapacityRequirements, DeviceAllocationMode, DeviceClaim, DeviceClass, DeviceConstraint,
-    DeviceRequest as ObjectRequest, DeviceSelector, DeviceToleration,
+    CapacityRequirements, DerivedAttribute, DeviceAllocationMode, DeviceClaim, DeviceClass,
+    DeviceConstraint, DeviceRequest as ObjectRequest, DeviceSelector, DeviceToleration,
 };
 use phalanx_objects::topology::ALIGN_ANNOTATION;
 use phalanx_objects::{Kind, ObjectRef};
@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 use super::intern::{Names, nanos};
 use super::selector::Selectors;
-use crate::compat::{Compat, Gate};
+use crate::compat::{Allocator, Compat, Gate};
 use crate::finding::UNREAD;
 
 /// Most devices that one allocation can hold (`resource.k8s.io`: `AllocationResultsMaxSize`).
@@ -201,10 +201,10 @@ struct Asked<'a> {
     selectors: &'a [DeviceSelector],
     mode: &'a DeviceAllocationMode,
     count: i64,
-    admin: bool,
+    admin: Option<bool>,
     tolerations: &'a [DeviceToleration],
     capacity: Option<&'a CapacityRequirements>,
-    derived: bool,
+    derived: &'a [DerivedAttribute],
 }
 
 /// What was found wrong with one spec.
@@ -229,6 +229,7 @@ impl Resolver<'_> {
             let path = format!("constraints[{index}]");
             constraints.extend(self.constraint(constraint, &path, &mut problems));
         }
+        self.complete(&mut requests, &constraints);
         self.check_total(&requests, &mut problems);
         // The fault of highest precedence; of equals, the first.
         let problem = problems.into_iter().min_by_key(|problem| problem.fault.reason);
@@ -269,10 +270,10 @@ impl Resolver<'_> {
                 selectors: &exactly.selectors,
                 mode: &exactly.allocation_mode,
                 count: exactly.device_count(),
-                admin: exactly.admin_access == Some(true),
+                admin: exactly.admin_access,
                 tolerations: &exactly.tolerations,
                 capacity: exactly.capacity.as_ref(),
-                derived: !exactly.derived_attributes.is_empty(),
+                derived: &exactly.derived_attributes,
             };
             alternatives.push(self.alternative(&asked, problems));
         }
@@ -287,10 +288,10 @@ impl Resolver<'_> {
                 selectors: &sub.selectors,
                 mode: &sub.allocation_mode,
                 count: sub.device_count(),
-                admin: false,
+                admin: None,
                 tolerations: &sub.tolerations,
                 capacity: sub.capacity.as_ref(),
-                derived: !sub.derived_attributes.is_empty(),
+                derived: &sub.derived_attributes,
             };
             alternatives.push(self.alternative(&asked, problems));
         }
@@ -337,13 +338,12 @@ impl Resolver<'_> {
             let from = format!("request {}", asked.label);
             selectors.extend(self.selector(selector, &from, &path, false, problems));
         }
-        if asked.admin {
+        if asked.admin.is_some() {
             self.gate(Gate::DRAAdminAccess, asked.label, "adminAccess", asked.path, problems);
         }
-        if asked.derived {
-            let detail = "`derivedAttributes` are an alpha field that Phalanx does not evaluate";
-            let path = format!("{}.derivedAttributes", asked.path);
-            problems.push(self.unsupported(asked.label, detail, &path));
+        if !asked.derived.is_empty() {
+            let gate = Gate::DRADerivedAttributes;
+            self.gate(gate, asked.label, "derivedAttributes", asked.path, problems);
         }
         Alternative {
             name: asked.name.map(|name| self.names.get(name)),
@@ -351,9 +351,43 @@ impl Resolver<'_> {
             selectors: selectors.into(),
             class_selectors,
             amount: self.amount(asked, problems),
-            admin: asked.admin,
+            admin: asked.admin == Some(true),
             tolerations: self.tolerations(asked.tolerations),
             capacity: self.capacity(asked, problems),
+            derived: self.derived(asked.derived),
+        }
+    }
+
+    /// The expressions of derived attributes. One that does not compile is an error where it is
+    /// evaluated.
+    fn derived(&mut self, all: &[DerivedAttribute]) -> Box<[(Name, SelectorId)]> {
+        let mut derived = Vec::with_capacity(all.len());
+        for one in all {
+            let id = self.selectors.intern_derived(&one.expression, self.names);
+            derived.push((self.names.get(&one.name), id));
+        }
+        // Of two of one name the later counts.
+        derived.reverse();
+        derived.into()
+    }
+
+    /// Where one request derives an attribute that a constraint compares with another's, the other
+    /// is asked for what its devices publish, so that all values of the constraint come one way.
+    fn complete(&mut self, requests: &mut [DeviceRequest], constraints: &[Constraint]) {
+        for constraint in constraints {
+            let name = &constraint.attribute;
+            let alternatives = || requests.iter().flat_map(|r| &r.alternatives);
+            if !alternatives().any(|a| a.derives(name).is_some()) {
+                continue;
+            }
+            let published = self.selectors.intern_published(name);
+            for alternative in requests.iter_mut().flat_map(|r| &mut r.alternatives) {
+                if alternative.derives(name).is_none() {
+                    let mut derived = alternative.derived.to_vec();
+                    derived.push((name.clone(), published));
+                    alternative.derived = derived.into();
+                }
+            }
         }
     }
 
@@ -456,8 +490,11 @@ impl Resolver<'_> {
         let (attribute, distinct) = match (&c.match_attribute, &c.distinct_attribute) {
             (Some(attribute), None) => (attribute, false),
             (None, Some(attribute)) => {
-                let gate = Gate::DRAConsumableCapacity;
-                self.gate(gate, "constraints", "distinctAttribute", path, problems);
+                // The newer allocators do not ask for the gate.
+                if self.compat.allocator() == Allocator::Stable {
+                    let gate = Gate::DRAConsumableCapacity;
+                    self.gate(gate, "constraints", "distinctAttribute", path, problems);
+                }
                 (attribute, true)
             }
             (None, None) | (Some(_), Some(_)) => {

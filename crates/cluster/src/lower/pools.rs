@@ -46,8 +46,13 @@ impl Lowering {
     /// What is wrong with the slices of a pool that count.
     fn of_slices(&self, key: &PoolKey) -> Option<Finding> {
         let slices: Vec<&SliceRecord> =
-            self.current(key).map(|slice| &**slice).filter(|slice| !slice.left_out).collect();
-        let (slice, trouble) = lacking(&slices).or_else(|| contradiction(&slices))?;
+            self.current(key).map(|slice| &**slice).filter(|slice| !slice.opaque).collect();
+        let older = self.objects.pools.get(key).is_some_and(|pool| {
+            pool.slices
+                .values()
+                .any(|s| slices.first().is_some_and(|n| s.generation < n.generation))
+        });
+        let (slice, trouble) = lacking(&slices, older).or_else(|| contradiction(&slices))?;
         let message = format!("Pool {} of driver {} {trouble}", key.pool, key.driver);
         let note = (Severity::Warning, "spec".to_owned(), message);
         let reference = cluster_object(Kind::ResourceSlice, &slice.name);
@@ -64,10 +69,8 @@ impl Lowering {
         let slices: Vec<&Arc<SliceRecord>> = self.current(key).collect();
         let published: BTreeSet<&Name> =
             slices.iter().flat_map(|slice| &slice.devices).map(|device| &device.name).collect();
-        // Where gates hide devices, nobody can say which of them are published.
-        let hidden = slices.iter().any(|slice| slice.hides);
         let mut found = Vec::new();
-        let mut lost = held().filter(|(d, _)| !hidden && !published.contains(&d.device));
+        let mut lost = held().filter(|(d, _)| !published.contains(&d.device));
         if let Some((device, holders)) = lost.next() {
             let more = match lost.count() {
                 0 => String::new(),
@@ -103,17 +106,18 @@ impl Lowering {
     }
 }
 
-/// Whether slices are missing, or too many.
-fn lacking<'a>(slices: &[&'a SliceRecord]) -> Option<(&'a SliceRecord, String)> {
+/// Whether slices are missing, or too many. An older generation may still be whole for some node.
+fn lacking<'a>(slices: &[&'a SliceRecord], older: bool) -> Option<(&'a SliceRecord, String)> {
     let first = *slices.first()?;
     let (wanted, count, generation) = (first.slice_count, slices.len(), first.generation);
     // That a pool has less than one slice is said where the slice is read.
     if wanted < 1 || i64::try_from(count) == Ok(wanted) {
         return None;
     }
+    let of = if older { "that generation" } else { "it" };
     let trouble = format!(
         "is incomplete: the input has {count} of {wanted} slices of generation {generation}. Until \
-         the numbers agree, no device of it is allocated."
+         the numbers agree, no device of {of} is allocated."
     );
     Some((first, trouble))
 }

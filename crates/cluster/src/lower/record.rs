@@ -4,8 +4,9 @@
 use std::ops::Range;
 
 use phalanx_engine::{
-    Align, Allocation, Binding, Capacity, CounterSet, Fault, GroupKey, Links, Name, Node, NodeKey,
-    NodeRules, PodKey, PoolKey, Reach, Resources, Shared, Since, Taint, Timestamp, User,
+    Access, Align, Allocation, Binding, Capacity, CounterSet, Fault, Granting, GroupKey, Links,
+    Name, Node, NodeKey, NodeRules, PodKey, PoolKey, Reach, Resources, Shared, Since, Taint,
+    Timestamp, User,
 };
 use phalanx_objects::meta::ObjectMeta;
 
@@ -328,6 +329,8 @@ pub(crate) struct DeviceKind {
     pub(crate) binds_to_node: bool,
     pub(crate) binding: Option<Box<Binding>>,
     pub(crate) reach: Option<Reach>,
+    pub(crate) access: Access,
+    pub(crate) groups: Box<[(Name, Box<[Name]>)]>,
 }
 
 /// A device as published.
@@ -350,8 +353,7 @@ pub(crate) struct SliceRecord {
     pub(crate) reach: Reach,
     pub(crate) devices: Box<[DeviceRecord]>,
     pub(crate) counters: Box<[CounterSet]>,
-    /// Left out of its pool altogether (compatibility groups).
-    pub(crate) left_out: bool,
-    /// It publishes devices that can't be allocated with the gates that are on.
-    pub(crate) hides: bool,
+    pub(crate) granting: Granting,
+    /// Left out of its pool (compatibility groups that the gate has off).
+    pub(crate) opaque: bool,
 }

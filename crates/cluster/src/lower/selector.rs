@@ -7,14 +7,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use phalanx_cel::{COST_LIMIT, Device, DeviceError, Environment, Program, Reads, Step, Verdict};
-use phalanx_engine::{Level, Match, Name, SelectorId};
+use phalanx_cel::{
+    COST_LIMIT, CompileError, Device, DeviceError, Environment, Program, Reads, Step, Verdict,
+};
+use phalanx_engine::{Derived, Level, Match, Name, SelectorId};
+use phalanx_objects::resource::DeviceAttribute;
 use rustc_hash::FxHashMap;
 
 use super::claim::Specs;
 use super::intern::{AttributeName, Attributes, Names};
 use super::record::DeviceRecord;
-use super::slice::Projection;
+use super::slice::{Projection, comparable_if};
 use crate::compat::Version;
 
 /// The attributes that a wish for one root or one NUMA node compares (KEP-4381, KEP-6072).
@@ -24,14 +27,27 @@ const WISHED: [&str; 2] = ["resource.kubernetes.io/numaNode", "resource.kubernet
 #[derive(Clone, Debug)]
 pub(crate) struct Selectors {
     environment: Environment,
-    ids: FxHashMap<Name, SelectorId>,
+    ids: FxHashMap<(Asks, Name), SelectorId>,
     entries: Vec<Entry>,
+}
+
+/// What an entry asks of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Asks {
+    /// Whether it is selected.
+    Selected,
+    /// The value of a derived attribute.
+    Derived,
+    /// The value that it publishes for an attribute: the text is the attribute's name.
+    Published,
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
+    asks: Asks,
     text: Name,
-    program: Result<Arc<Program>, Name>,
+    /// None where nothing is evaluated.
+    program: Option<Result<Arc<Program>, Name>>,
 }
 
 impl Selectors {
@@ -52,23 +68,53 @@ impl Selectors {
         &self.environment
     }
 
-    /// The number of an expression, compiled when it is new.
+    /// The number of a selector, compiled when it is new.
     pub(crate) fn intern(&mut self, text: &str, names: &mut Names) -> SelectorId {
-        if let Some(id) = self.ids.get(text) {
+        self.add(Asks::Selected, names.get(text))
+    }
+
+    /// The number of an expression for a derived attribute, compiled when it is new.
+    pub(crate) fn intern_derived(&mut self, text: &str, names: &mut Names) -> SelectorId {
+        self.add(Asks::Derived, names.get(text))
+    }
+
+    /// The number of the question what devices publish for an attribute.
+    pub(crate) fn intern_published(&mut self, attribute: &Name) -> SelectorId {
+        self.add(Asks::Published, attribute.clone())
+    }
+
+    fn add(&mut self, asks: Asks, text: Name) -> SelectorId {
+        if let Some(id) = self.ids.get(&(asks, text.clone())) {
             return *id;
         }
         let id = SelectorId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
-        let program = Program::compile(text, &self.environment)
-            .map(Arc::new)
-            .map_err(|error| Name::new(&error.to_string()));
-        let text = names.get(text);
-        self.ids.insert(text.clone(), id);
-        self.entries.push(Entry { text, program });
+        let compiled = match asks {
+            Asks::Selected => Some(Program::compile(&text, &self.environment)),
+            Asks::Derived => Some(Program::compile_attribute(&text, &self.environment)),
+            Asks::Published => None,
+        };
+        let shared = |compiled: Result<Program, CompileError>| {
+            compiled.map(Arc::new).map_err(|error| Name::new(&error.to_string()))
+        };
+        self.ids.insert((asks, text.clone()), id);
+        self.entries.push(Entry { asks, text, program: compiled.map(shared) });
         id
     }
 
     fn program(&self, id: SelectorId) -> Option<&Program> {
-        self.entries.get(id.0 as usize)?.program.as_ref().ok().map(|program| &**program)
+        let program = self.entries.get(id.0 as usize)?.program.as_ref()?;
+        program.as_ref().ok().map(|program| &**program)
+    }
+
+    /// Whether the number is of an attribute's value rather than of a selector.
+    pub(crate) fn is_derived(&self, id: SelectorId) -> bool {
+        self.entries.get(id.0 as usize).is_some_and(|entry| entry.asks != Asks::Selected)
+    }
+
+    /// What is read of devices besides what programs read.
+    fn published(&self, id: SelectorId) -> Option<&Name> {
+        let entry = self.entries.get(id.0 as usize)?;
+        (entry.asks == Asks::Published).then_some(&entry.text)
     }
 
     /// The expression.
@@ -78,7 +124,7 @@ impl Selectors {
 
     /// Why the expression can't be used, if it can't.
     pub(crate) fn error(&self, id: SelectorId) -> Option<&Name> {
-        self.entries.get(id.0 as usize)?.program.as_ref().err()
+        self.entries.get(id.0 as usize)?.program.as_ref()?.as_ref().err()
     }
 
     /// What a selector says of all devices of a profile. One that does not compile says no: its
@@ -111,6 +157,49 @@ impl Selectors {
                 Verdict::Error(error) => Err(error.to_string()),
             },
         }
+    }
+
+    /// The value of an attribute on all devices of a profile, as constraints compare it; none where
+    /// they lack it. `lists` says whether lists are compared.
+    pub(crate) fn derive(
+        &self,
+        id: SelectorId,
+        on: &Projection,
+        all: &Attributes,
+        lists: bool,
+        names: &mut Names,
+    ) -> Option<Derived> {
+        let value = match self.published(id) {
+            Some(name) => {
+                let id = all.find(name)?;
+                let (_, value) = on.attributes.iter().find(|(name, _)| *name == id)?;
+                all.value_of(*value)?.clone()
+            }
+            None => match self.attribute(id, on, all) {
+                Ok(value) => value,
+                Err(_) => return Some(Derived::Error),
+            },
+        };
+        comparable_if(&value, lists, names).map(Derived::Value)
+    }
+
+    /// The value that an expression gives, or the text of its error.
+    fn attribute(
+        &self,
+        id: SelectorId,
+        on: &Projection,
+        all: &Attributes,
+    ) -> Result<DeviceAttribute, String> {
+        let Some(program) = self.program(id) else {
+            return Err(self.error(id).map(ToString::to_string).unwrap_or_default());
+        };
+        let attributes = on.attributes.iter().filter_map(|(name, value)| {
+            Some((all.name_of(*name)?.as_str(), all.value_of(*value)?))
+        });
+        let capacity = on.capacity.iter().map(|(name, written)| (name.as_str(), &written.0));
+        let device = Device::from_parts(&on.driver, on.allow_multiple, attributes, capacity)
+            .map_err(|error| error.to_string())?;
+        program.evaluate_attribute(&device, COST_LIMIT).value.map_err(|error| error.to_string())
     }
 
     /// The parts of a selector that make it refuse a device.
@@ -159,6 +248,7 @@ impl Live {
             for request in &spec.requests {
                 for alternative in &request.alternatives {
                     live.selectors.extend(alternative.selectors.iter().copied());
+                    live.selectors.extend(alternative.derived.iter().map(|(_, id)| *id));
                 }
             }
             live.compared.extend(spec.constraints.iter().map(|c| c.attribute.clone()));
@@ -169,6 +259,10 @@ impl Live {
         }
         for program in live.selectors.iter().filter_map(|id| selectors.program(*id)) {
             unite(&mut live.reads, program.reads());
+        }
+        for name in live.selectors.iter().filter_map(|id| selectors.published(*id)) {
+            let (domain, id) = name.split_once('/').unwrap_or(("", name));
+            live.reads.attributes.entries.insert((domain.to_owned(), id.to_owned()));
         }
         live
     }

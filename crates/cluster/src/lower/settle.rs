@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use phalanx_engine::{
-    Change, Claim, Gate, Group, GroupKey, Match, Member, Minimum, Name, NodeKey, Phase, PodKey,
-    PoolKey, Reason, Role, Scoped, SelectorId,
+    Change, Claim, Derived, Gate, Group, GroupKey, Match, Member, Minimum, Name, NodeKey, Phase,
+    PodKey, PoolKey, Reason, Role, Scoped, SelectorId,
 };
 use phalanx_objects::{Kind, ObjectRef};
 
@@ -15,7 +15,7 @@ use super::links::{Matching, Published};
 use super::record::{Life, PodRecord, PriorityFrom, WorkloadRecord};
 use super::selector::Live;
 use super::slice::{Note, PoolLowering};
-use super::{Dependent, Findings, Lowering};
+use super::{Dependent, Findings, Interned, Lowering};
 use crate::finding::{Finding, Severity, UNREAD};
 
 /// PriorityClasses that every cluster has (`scheduling.SystemPriorityClasses`).
@@ -155,6 +155,18 @@ impl Lowering {
                 continue;
             }
             let Some(projection) = self.profiles.get(profile) else { continue };
+            if self.selectors.is_derived(selector) {
+                let lists = self.compat.is_on(crate::compat::Gate::DRAListTypeAttributes);
+                let Interned { attributes, names, .. } = &mut self.interned;
+                let value = self.selectors.derive(selector, projection, attributes, lists, names);
+                // To be told once is enough, and what is lacking need not be told.
+                self.shown.verdicts.insert((selector, profile), Match::Yes);
+                if value == Some(Derived::Error) {
+                    self.shown.erring.entry(selector).or_default().insert(profile);
+                }
+                changes.push(Change::Derived(selector, profile, value));
+                continue;
+            }
             let verdict = self.selectors.judge(selector, projection, &self.interned.attributes);
             self.shown.verdicts.insert((selector, profile), verdict);
             if verdict == Match::Error {

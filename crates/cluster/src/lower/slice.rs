@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use phalanx_engine::{
-    AttributeValue, Binding, Capacity, CapacityPolicy, CounterSet, Device, Name, Pool, PoolKey,
-    ProfileId, Reach, Shared, Slice, Taint, Traits,
+    Access, AttributeValue, Binding, Capacity, CapacityPolicy, CounterSet, Device, Granting, Name,
+    Pool, PoolKey, ProfileId, Reach, Shared, Slice, Taint, Traits,
 };
 use phalanx_objects::Quantity;
 use phalanx_objects::core::NodeSelector;
@@ -22,7 +22,7 @@ use super::intern::{AttributeName, Attributes, Names, Value, Written, comparable
 use super::record::{DeviceKind, DeviceRecord, Header, SliceRecord, TaintRuleRecord};
 use super::rules;
 use super::selector::Live;
-use crate::compat::{Compat, Gate};
+use crate::compat::{Allocator, Compat, Gate};
 use crate::finding::Source;
 
 /// A note about an object: path and sentence. What it is worth is said where it is made.
@@ -44,7 +44,8 @@ impl Reader<'_> {
         let driver = self.names.get(&spec.driver);
         let partitionable = self.compat.is_on(Gate::DRAPartitionableDevices);
         let per_device = spec.per_device_node_selection == Some(true);
-        let hidden = !partitionable && (per_device || !spec.shared_counters.is_empty());
+        let hidden = !partitionable
+            && (spec.per_device_node_selection.is_some() || !spec.shared_counters.is_empty());
         let reach = if hidden {
             // It still counts among the pool's slices, but no node sees it.
             Reach::Unknown
@@ -60,9 +61,7 @@ impl Reader<'_> {
         let mut devices = Vec::new();
         for (index, device) in spec.devices.iter().enumerate() {
             let path = format!("spec.devices[{index}]");
-            if self.serves(device) {
-                devices.push(self.device(&driver, device, per_device, &path));
-            }
+            devices.push(self.device(&driver, device, per_device, &path));
         }
         SliceRecord {
             header: Header::new(&object.metadata, source),
@@ -70,36 +69,56 @@ impl Reader<'_> {
             generation: spec.pool.generation,
             slice_count: spec.pool.resource_slice_count,
             reach,
-            hides: devices.len() < spec.devices.len(),
             devices: devices.into(),
             counters: self.counter_sets(&spec.shared_counters),
-            left_out: self.left_out(&spec.devices),
+            granting: self.granting(&spec.skip_node_operations),
+            opaque: self.opaque(&spec.devices),
             pool: PoolKey { driver, pool: self.names.get(&spec.pool.name) },
         }
     }
 
-    /// Whether the device can be allocated at all with the gates that are on.
-    fn serves(&self, device: &ObjectDevice) -> bool {
-        (device.binding_conditions.is_empty()
-            || self.compat.is_on(Gate::DRADeviceBindingConditions))
-            && (device.consumes_counters.is_empty()
-                || self.compat.is_on(Gate::DRAPartitionableDevices))
+    /// What the gates that are off make of a device.
+    fn access(&mut self, device: &ObjectDevice) -> Access {
+        let (binding, partitions) =
+            (Gate::DRADeviceBindingConditions, Gate::DRAPartitionableDevices);
+        if !device.binding_conditions.is_empty() && !self.compat.is_on(binding) {
+            return Access::Hidden(self.names.get(binding.as_str()));
+        }
+        if !device.consumes_counters.is_empty() && !self.compat.is_on(partitions) {
+            return Access::Barred(self.names.get(partitions.as_str()));
+        }
+        Access::Open
+    }
+
+    /// Only kube-scheduler's newest allocator looks at `skipNodeOperations`.
+    fn granting(&mut self, skipped: &[String]) -> Granting {
+        if skipped.is_empty() || self.compat.allocator() != Allocator::Experimental {
+            return Granting::Always;
+        }
+        let name = self.names.get(Gate::DRAOptionalNodeOperations.as_str());
+        if self.compat.is_on(Gate::DRAOptionalNodeOperations) {
+            Granting::IfDeclared(name)
+        } else {
+            Granting::Never(name)
+        }
     }
 
     /// A slice with compatibility groups does not exist for an allocator that doesn't know them.
-    fn left_out(&mut self, devices: &[ObjectDevice]) -> bool {
+    fn opaque(&mut self, devices: &[ObjectDevice]) -> bool {
         let groups = |d: &ObjectDevice| {
             d.consumes_counters.iter().any(|uses| !uses.compatibility_groups.is_empty())
         };
-        let found = devices.iter().any(groups);
+        let gate = Gate::DRADeviceCompatibilityGroups;
+        let found = devices.iter().any(groups) && !self.compat.is_on(gate);
         if found {
-            self.notes.push((
-                crate::finding::Severity::Warning,
-                "spec.devices".to_owned(),
-                "A device has compatibility groups, an alpha field that Phalanx does not \
-                 evaluate. The slice is left out, as it is by a kube-scheduler with the gate off."
-                    .to_owned(),
-            ));
+            let message = format!(
+                "A device has compatibility groups, and the feature gate {} is off in Kubernetes \
+                 {}. The slice is left out, so that its pool is incomplete.",
+                gate.as_str(),
+                self.compat.version()
+            );
+            let note = (crate::finding::Severity::Warning, "spec.devices".to_owned(), message);
+            self.notes.push(note);
         }
         found
     }
@@ -185,38 +204,63 @@ impl Reader<'_> {
         Shared::new(DeviceKind {
             capacity,
             written: device.capacity.values().map(|c| Written(c.value)).collect(),
-            counters: device
-                .consumes_counters
-                .iter()
-                .map(|uses| self.counter_set(&uses.counter_set, &uses.counters))
-                .collect(),
+            counters: self.consumed(device),
             taints: self.taints(&device.taints),
             shareable: multiple == Some(true) && self.compat.is_on(Gate::DRAConsumableCapacity),
             allow_multiple: multiple,
             binds_to_node: device.binds_to_node == Some(true),
             binding: self.binding(device),
             reach,
+            access: self.access(device),
+            groups: self.groups(device),
         })
     }
 
+    /// What a device takes of counter sets, which nobody counts while the gate is off.
+    fn consumed(&mut self, device: &ObjectDevice) -> Box<[CounterSet]> {
+        if !self.compat.is_on(Gate::DRAPartitionableDevices) {
+            return Box::default();
+        }
+        let uses = device.consumes_counters.iter();
+        uses.map(|uses| self.counter_set(&uses.counter_set, &uses.counters)).collect()
+    }
+
+    /// Its compatibility groups, set by set.
+    fn groups(&mut self, device: &ObjectDevice) -> Box<[(Name, Box<[Name]>)]> {
+        if !self.compat.is_on(Gate::DRADeviceCompatibilityGroups) {
+            return Box::default();
+        }
+        let uses = device.consumes_counters.iter();
+        uses.filter(|uses| !uses.compatibility_groups.is_empty())
+            .map(|uses| {
+                let groups = uses.compatibility_groups.iter().map(|g| self.names.get(g)).collect();
+                (self.names.get(&uses.counter_set), groups)
+            })
+            .collect()
+    }
+
     fn capacity(&mut self, name: &str, capacity: &DeviceCapacity) -> Capacity {
+        let fractions = self.compat.is_on(Gate::DRAFractionalCapacityRange);
         let policy = capacity.request_policy.as_ref().map(|policy| {
             let some = |q: &Option<Quantity>| q.as_ref().map(nanos);
-            let mut valid: Vec<i128> = policy.valid_values.iter().map(nanos).collect();
-            valid.sort_unstable();
+            let range = policy
+                .valid_range
+                .as_ref()
+                .map(|range| (some(&range.min), some(&range.max), some(&range.step)));
             Box::new(CapacityPolicy {
                 default: some(&policy.default),
-                valid: valid.into(),
-                range: policy
-                    .valid_range
-                    .as_ref()
-                    .map(|range| (some(&range.min), some(&range.max), some(&range.step))),
+                valid: policy.valid_values.iter().map(nanos).collect(),
+                range,
+                exact: fractions && range.is_some_and(is_exact),
             })
         });
         Capacity { name: self.names.get(name), nanos: nanos(&capacity.value), policy }
     }
 
     fn counter_sets(&mut self, sets: &[ObjectCounterSet]) -> Box<[CounterSet]> {
+        if !self.compat.is_on(Gate::DRAPartitionableDevices) {
+            return Box::default();
+        }
         sets.iter().map(|set| self.counter_set(&set.name, &set.counters)).collect()
     }
 
@@ -247,6 +291,14 @@ impl Reader<'_> {
             failures: all(&device.binding_failure_conditions),
         }))
     }
+}
+
+/// Whether kube-scheduler counts the steps of a range in thousandths: all of it are multiples of one
+/// that 64 bits hold, and a step is at least one.
+fn is_exact((min, max, step): (Option<i128>, Option<i128>, Option<i128>)) -> bool {
+    const MILLI: i128 = 1_000_000;
+    let fits = |nanos: i128| nanos % MILLI == 0 && i64::try_from(nanos / MILLI).is_ok();
+    [min, max, step].into_iter().flatten().all(fits) && step.is_none_or(|step| step >= MILLI)
 }
 
 /// A device taint, where it keeps anything away: only `NoSchedule` and `NoExecute` do.
@@ -343,9 +395,9 @@ impl PoolLowering<'_> {
         let newest = slices.values().map(|slice| slice.generation).max();
         let mut profiles: BTreeMap<ProfileId, Alike> = BTreeMap::new();
         let mut lowered = Vec::new();
-        for (name, slice) in slices.iter().filter(|(_, slice)| !slice.left_out) {
+        for (name, slice) in slices {
             let mut devices = Vec::with_capacity(slice.devices.len());
-            for device in &slice.devices {
+            for device in slice.devices.iter().filter(|_| !slice.opaque) {
                 let traits = self.traits(&key.driver, device, &rules);
                 let alike = profiles.entry(traits.profile).or_default();
                 if Some(slice.generation) == newest {
@@ -361,6 +413,8 @@ impl PoolLowering<'_> {
                 reach: slice.reach.clone(),
                 devices: devices.into(),
                 counters: slice.counters.clone(),
+                granting: slice.granting.clone(),
+                opaque: slice.opaque,
             });
         }
         (Pool { slices: lowered }, profiles)
@@ -377,16 +431,19 @@ impl PoolLowering<'_> {
         let names_it =
             |rule: &&TaintRuleRecord| rule.device.as_ref().is_none_or(|name| *name == device.name);
         taints.extend(rules.iter().filter(names_it).filter_map(|rule| rule.taint.clone()));
+        let consumable = self.compat.is_on(Gate::DRAConsumableCapacity);
         let traits = Shared::new(Traits {
             profile: self.profile(driver, device),
             attributes: self.compared(device),
-            capacity: kind.capacity.clone(),
+            capacity: if consumable { kind.capacity.clone() } else { Box::default() },
             counters: kind.counters.clone(),
             taints: taints.into(),
             shareable: kind.shareable,
             binds_to_node: kind.binds_to_node,
             binding: kind.binding.clone(),
             reach: kind.reach.clone(),
+            access: kind.access.clone(),
+            groups: kind.groups.clone(),
         });
         match self.traits.get(&traits) {
             Some(shared) => shared.clone(),
@@ -435,7 +492,7 @@ impl PoolLowering<'_> {
 
 /// A value as constraints see it. Without list attributes a list is not looked at, and is as no
 /// value at all; with them an attribute without a value is as none.
-fn comparable_if(
+pub(crate) fn comparable_if(
     value: &DeviceAttribute,
     lists: bool,
     names: &mut Names,

@@ -1,7 +1,7 @@
 //! `status.allocation` of a claim, as kube-scheduler's allocator fills it (kubernetes.md: results,
 //! config, node selector).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_engine::{DeviceKey, Grant};
 use phalanx_objects::core::{
@@ -14,30 +14,51 @@ use phalanx_objects::resource::{
 };
 use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
+use crate::compat::{Compat, Gate};
 use crate::world::Objects;
 
 /// Slices by driver and pool, made once for many allocations.
 #[derive(Debug)]
-pub(crate) struct SliceIndex<'a>(BTreeMap<(&'a str, &'a str), Vec<&'a ResourceSlice>>);
+pub(crate) struct SliceIndex<'a> {
+    pools: BTreeMap<(&'a str, &'a str), Vec<&'a ResourceSlice>>,
+    /// `skipNodeOperations` is copied into results.
+    skips: bool,
+    /// Binding conditions are.
+    binds: bool,
+}
 
 impl<'a> SliceIndex<'a> {
     /// Indexes every slice.
-    pub(crate) fn new(objects: &'a Objects) -> Self {
+    pub(crate) fn new(objects: &'a Objects, compat: &Compat) -> Self {
         let mut pools: BTreeMap<(&str, &str), Vec<&ResourceSlice>> = BTreeMap::new();
         for object in objects.of_kind(Kind::ResourceSlice) {
             let Object::ResourceSlice(slice) = object else { continue };
             let key = (slice.spec.driver.as_str(), slice.spec.pool.name.as_str());
             pools.entry(key).or_default().push(slice);
         }
-        Self(pools)
+        Self {
+            pools,
+            skips: compat.is_on(Gate::DRAOptionalNodeOperations),
+            binds: compat.is_on(Gate::DRADeviceBindingConditions),
+        }
     }
 
-    /// The device with the slice that it stands in, of the newest generation that has it.
-    pub(crate) fn find(&self, key: &DeviceKey) -> Option<(&'a ResourceSlice, &'a Device)> {
-        let slices = self.0.get(&(key.pool.driver.as_str(), key.pool.pool.as_str()))?;
+    /// The device with the slice that it stands in, of the newest generation that has it and may be
+    /// for the node: slices of other nodes may have devices of one name.
+    pub(crate) fn find(
+        &self,
+        key: &DeviceKey,
+        node: &str,
+    ) -> Option<(&'a ResourceSlice, &'a Device)> {
+        let slices = self.pools.get(&(key.pool.driver.as_str(), key.pool.pool.as_str()))?;
         let with = |slice: &&'a ResourceSlice| {
             let device = slice.spec.devices.iter().find(|device| device.name == *key.device)?;
-            Some((*slice, device))
+            let of = if slice.spec.per_device_node_selection == Some(true) {
+                &device.node_name
+            } else {
+                &slice.spec.node_name
+            };
+            of.as_ref().is_none_or(|of| of == node || of.is_empty()).then_some((*slice, device))
         };
         slices.iter().filter_map(with).max_by_key(|(slice, _)| slice.spec.pool.generation)
     }
@@ -114,7 +135,9 @@ fn result(
         .requests
         .get(usize::from(grant.request))
         .map(|request| part(request, grant.alternative));
-    let device = slices.find(&grant.device).map(|(_, device)| device);
+    let found = slices.find(&grant.device, granted.node);
+    let device = found.map(|(_, device)| device);
+    let bound = device.filter(|_| slices.binds);
     let consumed = grant.share.iter().flat_map(|share| share.iter());
     DeviceRequestAllocationResult {
         request: part.as_ref().map(|part| part.name.clone()).unwrap_or_default(),
@@ -123,8 +146,8 @@ fn result(
         device: grant.device.device.to_string(),
         admin_access: grant.admin.then_some(true),
         tolerations: part.map(|part| part.tolerations.to_vec()).unwrap_or_default(),
-        binding_conditions: device.map(|d| d.binding_conditions.clone()).unwrap_or_default(),
-        binding_failure_conditions: device
+        binding_conditions: bound.map(|d| d.binding_conditions.clone()).unwrap_or_default(),
+        binding_failure_conditions: bound
             .map(|d| d.binding_failure_conditions.clone())
             .unwrap_or_default(),
         share_id: grant.share.as_ref().map(|_| share_id(granted.claim, index)),
@@ -134,7 +157,10 @@ fn result(
                 (name.to_string(), quantity(*nanos, own.map(|own| &own.value)))
             })
             .collect(),
-        skip_node_operations: Vec::new(),
+        skip_node_operations: found
+            .filter(|_| slices.skips)
+            .map(|(slice, _)| slice.spec.skip_node_operations.clone())
+            .unwrap_or_default(),
     }
 }
 
@@ -234,7 +260,7 @@ fn class_of<'a>(name: &str, objects: &'a Objects) -> Option<&'a DeviceClass> {
 fn node_selector(granted: &Granted<'_>, slices: &SliceIndex<'_>) -> Option<NodeSelector> {
     let mut term = NodeSelectorTerm::default();
     for grant in &granted.grants {
-        let Some((slice, device)) = slices.find(&grant.device) else { continue };
+        let Some((slice, device)) = slices.find(&grant.device, granted.node) else { continue };
         let per_device = slice.spec.per_device_node_selection == Some(true);
         let (local, selector) = if per_device {
             (device.node_name.is_some(), &device.node_selector)
@@ -256,8 +282,14 @@ fn node_selector(granted: &Granted<'_>, slices: &SliceIndex<'_>) -> Option<NodeS
 }
 
 fn add_new(to: &mut Vec<NodeSelectorRequirement>, from: &[NodeSelectorRequirement]) {
+    let values = |of: &NodeSelectorRequirement| of.values.iter().cloned().collect::<BTreeSet<_>>();
     for requirement in from {
-        if !to.contains(requirement) {
+        let same = |other: &NodeSelectorRequirement| {
+            other.key == requirement.key
+                && other.operator == requirement.operator
+                && values(other) == values(requirement)
+        };
+        if !to.iter().any(same) {
             to.push(requirement.clone());
         }
     }

@@ -19,7 +19,7 @@ use crate::world::{Objects, World};
 /// The writes of a plan, in order. Empty where the world keeps no objects.
 pub fn raise(world: &World, plan: &Plan) -> Vec<Effect> {
     let Some(objects) = world.objects() else { return Vec::new() };
-    let slices = SliceIndex::new(objects);
+    let slices = SliceIndex::new(objects, world.lowering().compat());
     let mut raiser = Raiser { world, objects, slices, plan, draft: Draft::default() };
     for act in &plan.decision.acts {
         match act {

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::compat::Compat;
 use crate::finding::Source;
 use crate::lower::ObjectEvent;
 use crate::world::Objects;
@@ -62,7 +63,8 @@ fn given(asks: Value, grants: &[Grant], objects: &Objects) -> Value {
         node: "node-1",
         now: api_time(Timestamp(0)),
     };
-    let allocation = allocate(&granted, &SliceIndex::new(objects), objects);
+    let index = SliceIndex::new(objects, &Compat::default());
+    let allocation = allocate(&granted, &index, objects);
     serde_json::to_value(allocation).expect("an allocation")
 }
 

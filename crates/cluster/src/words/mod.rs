@@ -45,6 +45,7 @@ pub fn short(reason: Reason) -> &'static str {
         Reason::SelectorError => "where a selector ends in an error",
         Reason::SelectorFalse => "where no device passes the selectors",
         Reason::TooFewDevices => "where too few devices pass the selectors",
+        Reason::DevicesKeptBack => "where devices need a feature that is off",
         Reason::DeviceTainted => "where devices have a taint that is not tolerated",
         Reason::DevicesTaken => "where the devices are taken",
         Reason::CapacityShort => "where too little capacity of a device is left",

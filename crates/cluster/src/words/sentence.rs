@@ -178,6 +178,7 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
         | Reason::SelectorError
         | Reason::SelectorFalse
         | Reason::TooFewDevices
+        | Reason::DevicesKeptBack
         | Reason::DeviceTainted
         | Reason::DevicesTaken
         | Reason::CapacityShort
@@ -238,6 +239,7 @@ fn devices(case: &Case<'_>) -> String {
     match case.reason {
         Reason::NoDevices => format!("{}, and the node sees none", case.asks()),
         Reason::SelectorError | Reason::SelectorFalse | Reason::TooFewDevices => selected(case),
+        Reason::DevicesKeptBack => kept_back(case),
         Reason::DeviceTainted => tainted(case),
         Reason::DevicesTaken => {
             format!("{}, {} free of {} that would do", case.asks(), f.free, f.tolerated)
@@ -315,6 +317,25 @@ fn selected(case: &Case<'_>) -> String {
     }
 }
 
+/// Devices that are selected and not given out. A feature of nodes is named as its gate is.
+fn kept_back(case: &Case<'_>) -> String {
+    let f = case.facts;
+    let device = case.device.unwrap_or("a device");
+    let pass = if f.selected == 1 { "passes" } else { "pass" };
+    let tail = format!("{}, {} {pass} the selectors", case.asks(), f.selected);
+    match f.resource.as_ref().map(Name::as_str) {
+        Some("DRAOptionalNodeOperations") => format!(
+            "{device} skips operations of the node (skipNodeOperations), which needs a node that \
+             declares the feature DRAOptionalNodeOperations and the feature gate of that name \
+             ({tail})"
+        ),
+        Some(gate) => format!(
+            "{device} needs the feature gate {gate}, which is off in this Kubernetes ({tail})"
+        ),
+        None => format!("{device} is not given out here ({tail})"),
+    }
+}
+
 fn attribute(facts: &DeviceFacts) -> &str {
     facts.attribute.as_ref().map_or("the attribute", Name::as_str)
 }
@@ -340,11 +361,21 @@ fn amounts(case: &Case<'_>) -> String {
     let name = f.resource.as_ref().map_or("", Name::as_str);
     let kind = if case.reason == Reason::CountersShort { "counter" } else { "capacity" };
     match f.amount {
+        Some((asked, _)) if asked < 0 => {
+            let printed = amount::of_devices(name, &[asked]);
+            format!("{device}asks {} of the {kind} {name}, which is below zero", printed[0])
+        }
         Some((asked, left)) => {
             let printed = amount::of_devices(name, &[asked, left]);
             format!("{device}asks {} of the {kind} {name}, {} left", printed[0], printed[1])
         }
-        None => format!("{device}too little of the {kind} {name} is left"),
+        None if name.is_empty() => {
+            format!("{device}too little of the shared counters is left for all that are asked")
+        }
+        None => format!(
+            "{device}no compatibility group joins all devices that would consume from the counter \
+             set {name}"
+        ),
     }
 }
 

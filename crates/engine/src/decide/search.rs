@@ -243,11 +243,11 @@ pub(super) fn device_failing(failure: &Failure) -> Failing {
             fallen: fallen(*reason, facts),
             facts: Facts::Devices(facts.clone()),
         },
-        Failure::Fatal { device, facts, .. } => Failing {
-            reason: Reason::SelectorError,
+        Failure::Fatal { reason, device, facts } => Failing {
+            reason: *reason,
             status: Status::Error,
             close: 0,
-            device: Some(*device),
+            device: *device,
             fallen: 1,
             facts: Facts::Devices(facts.clone()),
         },

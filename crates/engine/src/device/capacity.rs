@@ -1,20 +1,31 @@
 //! What one allocation of a device takes of its capacities (KEP-5075, consumable capacity).
 //!
-//! Amounts are in billionths of a unit. Rounding is that of `requestPolicy` without
-//! `DRAFractionalCapacityRange`: steps are counted in whole units.
+//! Amounts are in billionths of a unit. Rounding is that of `requestPolicy`: steps are counted in
+//! whole units, or exactly where `DRAFractionalCapacityRange` has them so.
 
-use crate::facts::{CapacityPolicy, Traits};
+use crate::facts::{Capacity, CapacityPolicy, Traits};
 use crate::name::Name;
 
 const UNIT: i128 = 1_000_000_000;
 
-/// Why a device can never give what is asked.
+/// The greatest amount that kube-scheduler can count steps in.
+const STEPS_MAX: i128 = i64::MAX as i128;
+
+/// Why a device can't give what is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unfit {
     /// The capacity.
     pub(super) name: Name,
     /// What is asked, and what there is in all (0 where the device lacks the capacity).
     pub(super) amount: (i128, i128),
+    /// It can't be told what is asked: an amount below zero, or too large to be rounded.
+    pub(super) absurd: bool,
+}
+
+/// Whether asking such a device for nothing in particular needs no arithmetic: it is exclusive, and
+/// all of each capacity can be had.
+pub(super) fn is_plain(traits: &Traits) -> bool {
+    !traits.shareable && traits.capacity.iter().all(|c| c.policy.is_none() && c.nanos >= 0)
 }
 
 /// What a request for `asked` takes of each capacity of `traits`, in their order. Names compare
@@ -22,45 +33,87 @@ pub(super) struct Unfit {
 pub(super) fn draw(traits: &Traits, asked: &[(Name, i128)]) -> Result<Vec<i128>, Unfit> {
     for (name, amount) in asked {
         if !traits.capacity.iter().any(|c| c.name == *name) {
-            return Err(Unfit { name: name.clone(), amount: (*amount, 0) });
+            return Err(Unfit { name: name.clone(), amount: (*amount, 0), absurd: false });
         }
     }
+    let wanted = |capacity: &Capacity| {
+        asked.iter().find(|(name, _)| *name == capacity.name).map(|(_, amount)| *amount)
+    };
     let mut draws = Vec::with_capacity(traits.capacity.len());
+    // Absurd amounts come first, whichever capacity they are of.
     for capacity in &traits.capacity {
-        let policy = capacity.policy.as_deref();
-        let wanted = asked.iter().find(|(name, _)| *name == capacity.name).map(|(_, a)| *a);
-        let taken = match (wanted, policy) {
-            (Some(amount), Some(policy)) => round(amount, policy),
-            (Some(amount), None) => Some(amount),
-            (None, policy) => Some(policy.and_then(|p| p.default).unwrap_or(capacity.nanos)),
-        };
-        match taken {
-            Some(amount) if amount <= capacity.nanos => draws.push(amount),
-            Some(_) | None => {
-                let amount = (wanted.or(taken).unwrap_or(0), capacity.nanos);
-                return Err(Unfit { name: capacity.name.clone(), amount });
-            }
+        let taken = taken(capacity, wanted(capacity));
+        let amount = taken.unwrap_or_else(|| wanted(capacity).unwrap_or(0));
+        if taken.is_none() || amount < 0 {
+            let name = capacity.name.clone();
+            return Err(Unfit { name, amount: (amount, capacity.nanos), absurd: true });
+        }
+        draws.push(amount);
+    }
+    for (capacity, amount) in traits.capacity.iter().zip(&draws) {
+        let defaulted = wanted(capacity).is_none();
+        let allowed = capacity.policy.as_deref().is_none_or(|p| permits(p, *amount, defaulted));
+        if !allowed || *amount > capacity.nanos {
+            let amount = (wanted(capacity).unwrap_or(*amount), capacity.nanos);
+            return Err(Unfit { name: capacity.name.clone(), amount, absurd: false });
         }
     }
     Ok(draws)
 }
 
-/// The amount that the policy makes of `amount`; none where it allows none.
+/// What is taken of a capacity; none where the arithmetic of steps does not reach so far.
+fn taken(capacity: &Capacity, wanted: Option<i128>) -> Option<i128> {
+    let policy = capacity.policy.as_deref();
+    let Some(amount) = wanted else {
+        return Some(policy.and_then(|p| p.default).unwrap_or(capacity.nanos));
+    };
+    policy.map_or(Some(amount), |policy| round(amount, policy))
+}
+
+/// The amount that the policy makes of `amount`: none where it can't be counted. Whether it is
+/// allowed then is asked of [`permits`].
 fn round(amount: i128, policy: &CapacityPolicy) -> Option<i128> {
-    if !policy.valid.is_empty() {
-        return policy.valid.iter().copied().find(|v| *v >= amount);
-    }
-    let Some((Some(min), max, step)) = policy.range else { return Some(amount) };
-    let rounded = match step {
-        _ if amount <= min => min,
-        Some(step) if step > 0 => {
+    match policy.range {
+        Some((Some(min), _, _)) if amount < min => Some(min),
+        Some((Some(min), _, Some(step))) if step > 0 => {
+            if policy.exact {
+                let rest = amount.saturating_sub(min) % step;
+                return Some(if rest == 0 { amount } else { amount.saturating_add(step - rest) });
+            }
+            if amount > STEPS_MAX * UNIT {
+                return None;
+            }
             let (low, by) = (whole(min), whole(step).max(1));
             let steps = (whole(amount) - low + by - 1) / by;
-            low.checked_add(steps.checked_mul(by)?)?.checked_mul(UNIT)?
+            let rounded = low + steps * by;
+            (low < 0 || rounded <= STEPS_MAX).then(|| rounded.saturating_mul(UNIT))
         }
-        Some(_) | None => amount,
-    };
-    max.is_none_or(|m| rounded <= m).then_some(rounded)
+        Some((Some(_), _, _)) => Some(amount),
+        Some((None, _, _)) | None => {
+            Some(policy.valid.iter().copied().find(|v| *v >= amount).unwrap_or(amount))
+        }
+    }
+}
+
+/// Whether the policy allows an amount that was rounded to it. What it takes by default it allows.
+fn permits(policy: &CapacityPolicy, amount: i128, defaulted: bool) -> bool {
+    if defaulted && policy.default.is_some() {
+        return true;
+    }
+    match policy.range {
+        Some((min, max, step)) => {
+            let on_step = step.filter(|step| *step > 0).is_none_or(|step| {
+                let min = min.unwrap_or(0);
+                if policy.exact {
+                    amount.saturating_sub(min) % step == 0
+                } else {
+                    (whole(amount) - whole(min)) % whole(step) == 0
+                }
+            });
+            max.is_none_or(|max| amount <= max) && on_step
+        }
+        None => policy.valid.is_empty() || policy.valid.contains(&amount),
+    }
 }
 
 /// Whole units, rounded up.
@@ -72,22 +125,65 @@ fn whole(nanos: i128) -> i128 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_range_rounds_up_by_steps_from_its_minimum() {
-        let range = |min, max, step| CapacityPolicy {
+    fn range(min: i128, max: i128, step: i128) -> CapacityPolicy {
+        CapacityPolicy {
             range: Some((Some(min * UNIT), Some(max * UNIT), Some(step * UNIT))),
             ..CapacityPolicy::default()
+        }
+    }
+
+    /// What a device of 100 units takes of a request, or none where it does not fit; `Err` where
+    /// it can't be told.
+    fn asked(amount: i128, policy: CapacityPolicy) -> Result<Option<i128>, ()> {
+        let name = Name::new("memory");
+        let policy = Some(Box::new(policy));
+        let capacity = Capacity { name: name.clone(), nanos: 100 * UNIT, policy };
+        let traits = Traits {
+            capacity: [capacity].into(),
+            shareable: true,
+            ..crate::device::tests::world::plain_traits()
         };
-        assert_eq!(round(UNIT, &range(2, 10, 3)), Some(2 * UNIT));
-        assert_eq!(round(3 * UNIT, &range(2, 10, 3)), Some(5 * UNIT));
-        assert_eq!(round(9 * UNIT, &range(2, 10, 3)), None);
-        assert_eq!(round(5 * UNIT / 2, &range(2, 10, 1)), Some(3 * UNIT));
+        match draw(&traits, &[(name, amount)]) {
+            Ok(draws) => Ok(Some(draws[0])),
+            Err(unfit) if unfit.absurd => Err(()),
+            Err(_) => Ok(None),
+        }
+    }
+
+    #[test]
+    fn a_range_rounds_up_by_steps_from_its_minimum() {
+        assert_eq!(asked(UNIT, range(2, 10, 3)), Ok(Some(2 * UNIT)));
+        assert_eq!(asked(3 * UNIT, range(2, 10, 3)), Ok(Some(5 * UNIT)));
+        assert_eq!(asked(9 * UNIT, range(2, 10, 3)), Ok(None));
+        assert_eq!(asked(5 * UNIT / 2, range(2, 10, 1)), Ok(Some(3 * UNIT)));
+    }
+
+    #[test]
+    fn exact_steps_are_counted_below_a_unit_and_a_thousandth() {
+        let exact = |min, max, step| CapacityPolicy {
+            range: Some((Some(min), Some(max), Some(step))),
+            exact: true,
+            ..CapacityPolicy::default()
+        };
+        let (half, milli) = (UNIT / 2, UNIT / 1000);
+        assert_eq!(asked(UNIT + 1, exact(half, 3 * UNIT, half)), Ok(Some(UNIT + half)));
+        assert_eq!(asked(milli / 10, exact(0, UNIT, milli)), Ok(Some(milli)));
+        assert_eq!(asked(i128::from(i64::MAX) * UNIT, exact(0, UNIT, UNIT)), Ok(None));
+    }
+
+    #[test]
+    fn whole_steps_end_where_upstreams_numbers_do() {
+        let max = i128::from(i64::MAX);
+        assert_eq!(asked((max + 1) * UNIT, range(0, 10, 1)), Err(()));
+        assert_eq!(asked(max * UNIT, range(0, 10, 1)), Ok(None));
+        assert_eq!(asked(max * UNIT, range(0, 10, 2)), Err(()));
+        assert_eq!(asked(-UNIT, CapacityPolicy::default()), Err(()));
     }
 
     #[test]
     fn valid_values_round_to_the_next_above() {
         let policy = CapacityPolicy { valid: [UNIT, 4 * UNIT].into(), ..CapacityPolicy::default() };
-        assert_eq!(round(2 * UNIT, &policy), Some(4 * UNIT));
-        assert_eq!(round(5 * UNIT, &policy), None);
+        assert_eq!(asked(2 * UNIT, policy.clone()), Ok(Some(4 * UNIT)));
+        assert_eq!(asked(5 * UNIT, policy), Ok(None));
     }
 }

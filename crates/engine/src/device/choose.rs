@@ -3,17 +3,19 @@
 use crate::cost::DeviceCost;
 use crate::decision::{DeviceFacts, Proof};
 use crate::facts::{Align, Amount, ClaimSpec};
-use crate::name::{Name, SelectorId};
+use crate::name::Name;
 use crate::policy::{DeviceOrder, Policy};
 use crate::reason::Reason;
 
 use super::explain::{self, explain, stage_facts};
+use super::judge::price;
 use super::matches::Matches;
 use super::problem::{Lens, MOST, Problem};
 use super::search::{Chosen, Outcome, search};
 use super::shape::{PoolTrouble, Shape};
-use super::sieve::{Stage, sieve};
+use super::sieve::sieve;
 use super::usage::Usage;
+use super::walk::{error_of, is_listed, may_err, walk};
 
 /// What one pod wants of a node's devices: its claims that are not allocated yet.
 #[derive(Clone, Copy, Debug)]
@@ -72,13 +74,13 @@ pub(crate) enum Failure {
         /// Names and numbers.
         facts: Box<DeviceFacts>,
     },
-    /// A selector ended in an error where upstream's search met it: the pod's attempt ends.
+    /// An error that upstream's search met: the pod's attempt ends.
     Fatal {
-        /// The selector.
-        selector: SelectorId,
-        /// The device.
-        device: u16,
-        /// The request.
+        /// What the error is about.
+        reason: Reason,
+        /// The device on which it was met.
+        device: Option<u16>,
+        /// The request, the selector, names and numbers.
         facts: Box<DeviceFacts>,
     },
     /// The bound ended the search before it found a set or ruled all out.
@@ -127,12 +129,14 @@ pub(crate) fn choose(
     let strict = upstream && policy.strict_cel;
     let lens = Lens { by_rank: !upstream, strict, ..Lens::whole(shape, usage, want) };
     check_all(&lens)?;
-    let problem = Problem::new(lens);
-    let Outcome { best, cut, trap } = search(&problem, upstream, steps);
-    if let Some((line, alternative, device, selector)) = trap {
-        let facts = Box::new(stage_facts(&lens, line, alternative));
-        return Err(Failure::Fatal { selector, device: index(device), facts });
+    if strict && may_err(&lens) {
+        return match walk(&lens, steps)? {
+            Some(picks) => Ok(walked(&lens, picks)),
+            None => Err(explain(&lens, steps)),
+        };
     }
+    let problem = Problem::new(lens);
+    let Outcome { best, cut } = search(&problem, upstream, steps);
     let Some((standing, chosen)) = best else {
         return Err(if cut { Failure::Bounded } else { explain(&lens, steps) });
     };
@@ -151,6 +155,14 @@ pub(crate) fn choose(
         picks,
         proof,
     })
+}
+
+/// The offer of a set that was found step by step.
+fn walked(lens: &Lens<'_>, picks: Vec<Pick>) -> Offer {
+    let Price { alternatives, devices, islands_broken, free_left } =
+        price(lens.shape, lens.usage, lens.want, &picks).0.price;
+    let (cost, proof) = (devices, Proof::FirstFit);
+    Offer { alternatives, cost, islands_broken, picks, proof, free_left }
 }
 
 /// Indices of devices, requests and alternatives fit: the API's limits are far below.
@@ -185,59 +197,75 @@ pub(crate) fn free_left(shape: &Shape, usage: &Usage, picks: &[Pick]) -> u32 {
     u32::try_from((0..shape.devices.len()).filter(free).count()).unwrap_or(u32::MAX)
 }
 
-/// What upstream checks of requests for all devices before it searches, whatever other alternatives
-/// there are: every pool that the node sees is sound, and no claim passes the limit of devices.
+/// What upstream checks before it searches, request by request and whatever other alternatives there
+/// are: every pool that the node sees is sound where all devices are asked for, and no claim passes
+/// the limit of devices.
 fn check_all(lens: &Lens<'_>) -> Result<(), Failure> {
     let mut line = 0;
     for (_, spec) in lens.want.claims {
-        let mut least_of_claim = 0;
-        let mut asks_all = None;
+        let mut of_claim = 0_usize;
         for request in &spec.requests {
             let mut least = usize::MAX;
+            let mut all = None;
             for (at, alternative) in request.alternatives.iter().enumerate() {
                 least = least.min(match alternative.amount {
                     Amount::Count(count) => count as usize,
                     Amount::All => {
-                        asks_all = Some((line, at));
+                        all = Some(at);
                         all_matching(lens, line, at)?
                     }
                 });
             }
-            least_of_claim += if least == usize::MAX { 0 } else { least };
+            of_claim = of_claim.saturating_add(if least == usize::MAX { 0 } else { least });
+            // What numbers alone say was found where the claim was read.
+            if of_claim > MOST && (all.is_some() || asks_all(spec)) {
+                let mut facts = stage_facts(lens, line, all.unwrap_or(0));
+                facts.asked = u32::try_from(of_claim).unwrap_or(u32::MAX);
+                return Err(passes_limit(lens, facts));
+            }
             line += 1;
-        }
-        if let (Some((line, at)), true) = (asks_all, least_of_claim > MOST) {
-            let mut facts = stage_facts(lens, line, at);
-            facts.asked = u32::try_from(least_of_claim).unwrap_or(u32::MAX);
-            let reason = Reason::TooManyDevices;
-            return Err(Failure::Reason { reason, device: None, facts: Box::new(facts) });
         }
     }
     Ok(())
 }
 
+fn asks_all(spec: &ClaimSpec) -> bool {
+    let mut alternatives = spec.requests.iter().flat_map(|r| &r.alternatives);
+    alternatives.any(|a| a.amount == Amount::All)
+}
+
+/// A claim for all devices asks for more than an allocation holds.
+fn passes_limit(lens: &Lens<'_>, facts: DeviceFacts) -> Failure {
+    let (reason, device, facts) = (Reason::TooManyDevices, None, Box::new(facts));
+    if lens.strict {
+        Failure::Fatal { reason, device, facts }
+    } else {
+        Failure::Reason { reason, device, facts }
+    }
+}
+
 /// How many devices a request for all asks for.
 fn all_matching(lens: &Lens<'_>, line: usize, at: usize) -> Result<usize, Failure> {
     let Lens { shape, usage, want, .. } = *lens;
-    let facts = || Box::new(stage_facts(lens, line, at));
-    if let Some(fault) = shape.faults.first() {
-        let reason = match fault.trouble {
-            PoolTrouble::Incomplete => Reason::PoolIncomplete,
-            PoolTrouble::Invalid(_) => Reason::PoolInvalid,
-        };
-        let device = shape.devices.iter().position(|d| d.pool == fault.pool).map(index);
-        return Err(Failure::Reason { reason, device, facts: facts() });
-    }
+    // Upstream goes pool by pool, and ends at the first that is not sound.
+    let fault = shape.faults.first();
+    let reached = |device: &usize| fault.is_none_or(|f| shape.devices[*device].pool < f.pool);
     let alternative = explain::alternative(want, line, at);
     let mut count = 0;
-    for device in 0..shape.devices.len() {
-        match sieve(shape, usage, want.matches, alternative, device) {
-            Stage::Error(selector) if lens.strict => {
-                return Err(Failure::Fatal { selector, device: index(device), facts: facts() });
-            }
-            Stage::Faulty | Stage::No(_) | Stage::Error(_) | Stage::Unfit(_) => {}
-            Stage::Tainted(_) | Stage::Taken | Stage::Short(_) | Stage::Fits(_) => count += 1,
+    for device in (0..shape.devices.len()).filter(reached) {
+        let stage = sieve(shape, usage, want.matches, alternative, device);
+        if lens.strict
+            && let Some(error) = error_of(lens, (line, at), device, &stage)
+        {
+            return Err(error);
         }
+        count += usize::from(is_listed(&stage));
     }
-    Ok(count)
+    let Some(fault) = fault else { return Ok(count) };
+    let reason = match fault.trouble {
+        PoolTrouble::Incomplete => Reason::PoolIncomplete,
+        PoolTrouble::Invalid(_) => Reason::PoolInvalid,
+    };
+    let device = shape.devices.iter().position(|d| d.pool == fault.pool).map(index);
+    Err(Failure::Reason { reason, device, facts: Box::new(stage_facts(lens, line, at)) })
 }

@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 
 use crate::decision::DeviceFacts;
-use crate::facts::{Alternative, Amount, DeviceRequest, Level, Traits};
+use crate::facts::{Alternative, Amount, AttributeValue, DeviceRequest, Level, Traits};
 use crate::name::{Name, SelectorId};
 use crate::reason::Reason;
 
 use super::choose::{Failure, Want, index};
 use super::problem::{Lens, MOST, Problem, Rule, covers, rules};
 use super::search::search;
+use super::sets::{Lack, value_of};
 use super::shape::{PoolTrouble, Shape};
 use super::sieve::{Stage, sieve, untolerated, verdict};
 use super::usage::Usage;
@@ -119,7 +120,10 @@ pub(super) fn stage_facts(lens: &Lens<'_>, line: usize, at: usize) -> DeviceFact
         }),
         asked: match alternative.amount {
             Amount::Count(count) => count,
-            Amount::All => number(sifted.selected.len()),
+            Amount::All => {
+                let hidden = |at: &&usize| lens.shape.devices[**at].traits.hidden().is_none();
+                number(sifted.selected.iter().filter(hidden).count())
+            }
         },
         all: alternative.amount == Amount::All,
         seen: number(lens.shape.devices.len()),
@@ -135,6 +139,8 @@ struct Sifted {
     /// In pools that can't be allocated from, and selected.
     faulty: Option<usize>,
     selected: Vec<usize>,
+    /// Of these, those that are given out here at all.
+    given: Vec<usize>,
     tolerated: Vec<usize>,
     free: Vec<usize>,
     fits: Vec<usize>,
@@ -164,13 +170,14 @@ impl Sifted {
         let keep = |from: &[usize], is: &dyn Fn(usize) -> bool| -> Vec<usize> {
             from.iter().copied().filter(|at| is(*at)).collect()
         };
-        let tolerated = keep(&selected, &|at| untolerated(alternative, traits(at)).is_none());
+        let given = keep(&selected, &|at| shape.kept_back(at).is_none());
+        let tolerated = keep(&given, &|at| untolerated(alternative, traits(at)).is_none());
         let free = keep(&tolerated, &|at| alternative.admin || !usage.is_taken(at));
         let fits = keep(&free, &|at| {
             matches!(sieve(shape, usage, want.matches, alternative, at), Stage::Fits(_))
         });
         let faulty = all.filter(faulty).find(|at| selects(*at).is_ok());
-        Self { faulty, selected, tolerated, free, fits, no, errors }
+        Self { faulty, selected, given, tolerated, free, fits, no, errors }
     }
 }
 
@@ -217,7 +224,7 @@ fn by_count(
 ) -> Result<DeviceFacts, Failed> {
     let Lens { shape, usage, want, .. } = *lens;
     let asked = facts.asked.max(1) as usize;
-    let Sifted { selected, tolerated, free, fits, errors, .. } = sifted;
+    let Sifted { selected, given, tolerated, free, fits, errors, .. } = sifted;
     if shape.devices.is_empty() {
         return Err(Failed::new(Reason::NoDevices, None, facts));
     }
@@ -235,8 +242,13 @@ fn by_count(
         return Err(Failed::new(reason, example.map(|(device, _)| device), facts));
     }
     let first = |from: &[usize], to: &[usize]| from.iter().copied().find(|at| !to.contains(at));
+    if given.len() < asked {
+        let device = first(selected, given);
+        facts.resource = device.and_then(|at| shape.kept_back(at).cloned());
+        return Err(Failed::new(Reason::DevicesKeptBack, device, facts));
+    }
     if tolerated.len() < asked {
-        let device = first(selected, tolerated);
+        let device = first(given, tolerated);
         facts.taint = device.and_then(|at| {
             let traits = &shape.devices[at].traits;
             Some(traits.taints[untolerated(alternative, traits)?].clone())
@@ -279,7 +291,14 @@ fn by_rule(
     steps: &mut u64,
 ) -> Result<Failed, Cut> {
     if !feasible(Lens { rules: 0, ..*lens }, steps)? {
-        let device = counters_short(lens, sifted, &mut facts);
+        let mut plenty = lens.usage.clone();
+        plenty.counters_left.iter_mut().for_each(|left| *left = i128::MAX);
+        let joined = feasible(Lens { rules: 0, usage: &plenty, ..*lens }, steps)?;
+        let device = if joined {
+            counters_short(lens, sifted, &mut facts)
+        } else {
+            not_joined(lens.shape, sifted, &mut facts)
+        };
         return Ok(Failed::new(Reason::CountersShort, device, facts));
     }
     let rules = rules(lens.want);
@@ -295,7 +314,7 @@ fn by_rule(
         let free = Usage::free(lens.shape);
         facts.together_if_free =
             most(Lens { usage: &free, ..some }, sifted.tolerated.len(), steps)?;
-        return Ok(rule_failed(lens, *rule, &sifted.fits, facts));
+        return Ok(rule_failed(lens, *rule, (line, at), &sifted.fits, facts));
     }
     // The request fails with all its rules, so one of them was the last straw.
     Ok(Failed::new(Reason::NotTogether, None, facts))
@@ -317,13 +336,27 @@ fn most(lens: Lens<'_>, free: usize, steps: &mut u64) -> Result<u32, Cut> {
 }
 
 /// The reason for which `rule` can't be kept, given those that fit by themselves.
-fn rule_failed(lens: &Lens<'_>, rule: Rule<'_>, fits: &[usize], mut facts: DeviceFacts) -> Failed {
+fn rule_failed(
+    lens: &Lens<'_>,
+    rule: Rule<'_>,
+    (line, at): (usize, usize),
+    fits: &[usize],
+    mut facts: DeviceFacts,
+) -> Failed {
     let shape = lens.shape;
+    let asked = alternative(lens.want, line, at);
     match rule {
         Rule::Constraint(_, constraint) => {
             facts.attribute = Some(constraint.attribute.clone());
-            let lacks =
-                |at: &usize| shape.devices[*at].traits.attribute(&constraint.attribute).is_none();
+            let value = |at: &usize| value(lens, asked, *at, &constraint.attribute);
+            let errs = |at: &usize| matches!(value(at), Err(Lack::Error(_)));
+            if let Some(device) = fits.iter().copied().find(errs)
+                && let Err(Lack::Error(expression)) = value(&device)
+            {
+                facts.selector = Some(expression);
+                return Failed::new(Reason::SelectorError, Some(device), facts);
+            }
+            let lacks = |at: &usize| value(at).is_err();
             let having = fits.iter().filter(|at| !lacks(at)).count();
             let device = fits.iter().copied().find(lacks);
             if having < facts.asked as usize {
@@ -331,7 +364,7 @@ fn rule_failed(lens: &Lens<'_>, rule: Rule<'_>, fits: &[usize], mut facts: Devic
             }
             let unmet =
                 if constraint.distinct { Reason::DistinctUnmet } else { Reason::MatchUnmet };
-            let device = leader(shape, rule, fits, facts.together);
+            let device = leader(lens, rule, asked, fits, facts.together);
             Failed::new(unmet, device, facts)
         }
         Rule::Align(_, level) => {
@@ -344,9 +377,31 @@ fn rule_failed(lens: &Lens<'_>, rule: Rule<'_>, fits: &[usize], mut facts: Devic
     }
 }
 
+/// The value that a constraint compares.
+fn value<'a>(
+    lens: &Lens<'a>,
+    asked: &Alternative,
+    at: usize,
+    attribute: &str,
+) -> Result<&'a AttributeValue, Lack> {
+    value_of(lens.want.matches, asked, &lens.shape.devices[at].traits, attribute)
+}
+
 /// Whether a device has part in `level` and no domain there.
 fn lost(shape: &Shape, at: usize, level: Level) -> bool {
     shape.must_align(at, level) && shape.domain(at, level).is_none()
+}
+
+/// A device that fits but for the compatibility groups of a counter set, which goes into the facts.
+fn not_joined(shape: &Shape, sifted: &Sifted, facts: &mut DeviceFacts) -> Option<usize> {
+    let grouped = |at: usize| {
+        let device = &shape.devices[at];
+        let mut sets = device.traits.counters.iter().map(|used| &used.name);
+        sets.find(|set| shape.grouped(device.pool, set).is_some()).map(|set| (at, set.clone()))
+    };
+    let (at, set) = sifted.fits.iter().find_map(|at| grouped(*at))?;
+    facts.resource = Some(set);
+    Some(at)
 }
 
 /// A device that fits but for a counter, which goes into the facts.
@@ -358,7 +413,7 @@ fn counters_short(lens: &Lens<'_>, sifted: &Sifted, facts: &mut DeviceFacts) -> 
         let mut of_pool = counters.filter(|(counter, _)| counter.pool == device.pool);
         of_pool.find_map(|(counter, left)| {
             let asked = counter.used_by(&device.traits.counters);
-            (asked > *left || *left < 0).then(|| (counter.name.clone(), (asked, *left)))
+            (asked > 0 && asked > *left).then(|| (counter.name.clone(), (asked, *left)))
         })
     };
     let charged = |at: &usize| !shape.devices[*at].traits.counters.is_empty();
@@ -420,14 +475,15 @@ fn joint_rule(lens: &Lens<'_>, free: &Lens<'_>, rule: Rule<'_>) -> Failed {
     };
     // Other rules may split a group that is large enough for this one.
     let most = facts.asked.saturating_sub(1);
-    facts.together = group(lens.shape, rule, &fits(lens)).min(most);
-    facts.together_if_free = group(lens.shape, rule, &fits(free)).min(most);
-    rule_failed(lens, rule, &fits(free), facts)
+    let asked = alternative(lens.want, first, 0);
+    facts.together = group(lens, rule, asked, &fits(lens)).min(most);
+    facts.together_if_free = group(lens, rule, asked, &fits(free)).min(most);
+    rule_failed(lens, rule, (first, 0), &fits(free), facts)
 }
 
 /// Most of `devices` that keep `rule`.
-fn group(shape: &Shape, rule: Rule<'_>, devices: &[usize]) -> u32 {
-    let groups = groups(shape, rule, devices);
+fn group(lens: &Lens<'_>, rule: Rule<'_>, asked: &Alternative, devices: &[usize]) -> u32 {
+    let groups = groups(lens, rule, asked, devices);
     let distinct = match rule {
         Rule::Constraint(_, constraint) => constraint.distinct,
         Rule::Align(..) => false,
@@ -437,19 +493,34 @@ fn group(shape: &Shape, rule: Rule<'_>, devices: &[usize]) -> u32 {
     u32::try_from(most).unwrap_or(u32::MAX)
 }
 
-/// `devices` by what `rule` reads of them.
-fn groups(shape: &Shape, rule: Rule<'_>, devices: &[usize]) -> BTreeMap<String, Vec<usize>> {
+/// `devices` by what `rule` reads of them: by each element where that is a list.
+fn groups(
+    lens: &Lens<'_>,
+    rule: Rule<'_>,
+    asked: &Alternative,
+    devices: &[usize],
+) -> BTreeMap<String, Vec<usize>> {
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for at in devices {
-        let value = match rule {
+        let values = match rule {
             Rule::Constraint(_, constraint) => {
-                let value = shape.devices[*at].traits.attribute(&constraint.attribute);
-                value.map(|v| format!("{v:?}"))
+                match value(lens, asked, *at, &constraint.attribute) {
+                    Ok(AttributeValue::List(all)) if !constraint.distinct => {
+                        all.iter().map(|v| format!("{v:?}")).collect()
+                    }
+                    Ok(value) => vec![format!("{value:?}")],
+                    Err(_) => Vec::new(),
+                }
             }
-            Rule::Align(_, level) => shape.domain(*at, level).map(|d| d.to_string()),
+            Rule::Align(_, level) => {
+                lens.shape.domain(*at, level).iter().map(ToString::to_string).collect()
+            }
         };
-        if let Some(value) = value {
-            groups.entry(value).or_default().push(*at);
+        for value in values {
+            let group = groups.entry(value).or_default();
+            if group.last() != Some(at) {
+                group.push(*at);
+            }
         }
     }
     groups
@@ -458,14 +529,20 @@ fn groups(shape: &Shape, rule: Rule<'_>, devices: &[usize]) -> BTreeMap<String, 
 /// The first device, by name rank, of the largest group that agrees: it names the nearest miss.
 /// None where that group is not what `together` counts, for other rules split it, and none where
 /// devices must differ.
-fn leader(shape: &Shape, rule: Rule<'_>, devices: &[usize], together: u32) -> Option<usize> {
+fn leader(
+    lens: &Lens<'_>,
+    rule: Rule<'_>,
+    asked: &Alternative,
+    devices: &[usize],
+    together: u32,
+) -> Option<usize> {
     match rule {
         Rule::Constraint(_, constraint) if constraint.distinct => return None,
         Rule::Constraint(..) | Rule::Align(..) => {}
     }
-    let rank = |at: &usize| shape.devices[*at].rank;
+    let rank = |at: &usize| lens.shape.devices[*at].rank;
     let first = |group: Vec<usize>| group.into_iter().min_by_key(rank);
-    let groups = groups(shape, rule, devices);
+    let groups = groups(lens, rule, asked, devices);
     let most = groups.values().map(Vec::len).max().filter(|most| *most == together as usize)?;
     let largest = groups.into_values().filter(|group| group.len() == most);
     largest.filter_map(first).min_by_key(rank)

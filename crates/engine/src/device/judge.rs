@@ -1,17 +1,17 @@
 //! A given set of devices, judged by the rules alone: is it lawful, what does it cost.
 //!
 //! Written from the rules and not from the search, which never calls it: what the search finds is
-//! held against it.
+//! held against it. (Upstream's walk asks it what a set costs, which is no part of walking.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::change::Match;
+use crate::change::{Derived, Match};
 use crate::cost::DeviceCost;
 use crate::facts::{
     Align, Alternative, Amount, AttributeValue, ClaimSpec, Constraint, Effect, Level, LinkClass,
 };
 
-use super::capacity::draw;
+use super::capacity::{draw, is_plain};
 use super::choose::{Pick, Price, Standing, Want, free_left};
 use super::ring::best_ring;
 use super::shape::Shape;
@@ -27,6 +27,8 @@ pub(crate) enum Breach {
     Pool,
     /// A selector does not say yes.
     Selector,
+    /// It is not given out, for want of a gate or of a feature of the node.
+    KeptBack,
     /// A taint is not tolerated.
     Taint,
     /// The device is held.
@@ -41,6 +43,8 @@ pub(crate) enum Breach {
     Capacity,
     /// Counters below zero.
     Counters,
+    /// Two that no compatibility group joins consume from one counter set.
+    Groups,
     /// A constraint.
     Constraint,
     /// A required level.
@@ -76,7 +80,7 @@ pub(crate) fn lawful(
             counted(shape, want, spec, request, &of)?;
         }
         for constraint in &spec.constraints {
-            constrained(shape, spec, constraint, &of)?;
+            constrained(shape, want, spec, constraint, &of)?;
         }
         required(shape, &spec.align, &of)?;
     }
@@ -115,6 +119,9 @@ fn each(
     if !selected(shape, want, alternative, at) {
         return Err(Breach::Selector);
     }
+    if shape.kept_back(at).is_some() {
+        return Err(Breach::KeptBack);
+    }
     let bad = device.traits.taints.iter().any(|taint| {
         taint.effect != Effect::PreferNoSchedule
             && !alternative.tolerations.iter().any(|t| t.tolerates(taint))
@@ -137,12 +144,11 @@ fn each(
 /// Capacity and counters of all picks together.
 fn sums(shape: &Shape, usage: &Usage, want: &Want<'_>, picks: &[Pick]) -> Result<(), Breach> {
     let mut consumed = usage.consumed.clone();
-    let mut left = usage.counters_left.clone();
-    for (n, pick) in picks.iter().enumerate() {
+    for pick in picks {
         let at = usize::from(pick.device);
         let traits = &shape.devices[at].traits;
         let asked = asked(want, pick)?;
-        if traits.shareable || !asked.capacity.is_empty() {
+        if !is_plain(traits) || !asked.capacity.is_empty() {
             let draws = draw(traits, &asked.capacity).map_err(|_| Breach::Capacity)?;
             let names = traits.capacity.iter().map(|c| c.name.clone());
             let share = names.zip(draws.iter().copied()).collect();
@@ -160,18 +166,39 @@ fn sums(shape: &Shape, usage: &Usage, want: &Want<'_>, picks: &[Pick]) -> Result
                 }
             }
         }
-        let again = picks[..n].iter().any(|p| p.device == pick.device)
+    }
+    counters(shape, usage, picks)
+}
+
+/// Counters and compatibility groups of all picks that take what they look at.
+fn counters(shape: &Shape, usage: &Usage, picks: &[Pick]) -> Result<(), Breach> {
+    let mut left = usage.counters_left.clone();
+    let mut groups = usage.groups.clone();
+    let takes: Vec<&Pick> = picks.iter().filter(|p| !p.admin).collect();
+    for (n, pick) in takes.iter().enumerate() {
+        let at = usize::from(pick.device);
+        let traits = &shape.devices[at].traits;
+        let again = takes[..n].iter().any(|p| p.device == pick.device)
             || usage.shares.get(at).is_some_and(|s| *s > 0);
-        if traits.counters.is_empty() || traits.shareable && again {
+        if traits.shareable && again {
             continue;
         }
         for (left, counter) in left.iter_mut().zip(&shape.counters) {
-            if counter.pool == shape.devices[at].pool {
-                *left -= counter.used_by(&traits.counters);
+            let used = counter.used_by(&traits.counters);
+            if counter.pool == shape.devices[at].pool && used > 0 {
+                *left -= used;
                 if *left < 0 {
                     return Err(Breach::Counters);
                 }
             }
+        }
+        for used in &traits.counters {
+            let Some(place) = shape.grouped(shape.devices[at].pool, &used.name) else { continue };
+            let own = traits.groups(&used.name);
+            if !groups[place].admits(own) {
+                return Err(Breach::Groups);
+            }
+            groups[place] = groups[place].with(own);
         }
     }
     Ok(())
@@ -198,8 +225,9 @@ fn counted(
             }
             let able = |at: &usize| {
                 let traits = &shape.devices[*at].traits;
-                let plain = alternative.capacity.is_empty() && !traits.shareable;
-                selected(shape, want, alternative, *at)
+                let plain = alternative.capacity.is_empty() && is_plain(traits);
+                traits.hidden().is_none()
+                    && selected(shape, want, alternative, *at)
                     && (plain || draw(traits, &alternative.capacity).is_ok())
             };
             (0..shape.devices.len()).filter(able).count()
@@ -210,6 +238,7 @@ fn counted(
 
 fn constrained(
     shape: &Shape,
+    want: &Want<'_>,
     spec: &ClaimSpec,
     constraint: &Constraint,
     of: &[&Pick],
@@ -227,22 +256,57 @@ fn constrained(
     // Upstream adds a request's devices in the order of pools and slices.
     let mut of: Vec<&&Pick> = of.iter().filter(covered).collect();
     of.sort_by_key(|p| (p.request, p.device));
-    let mut before: Vec<&AttributeValue> = Vec::new();
+    let mut common: Option<BTreeSet<&AttributeValue>> = None;
     for pick in of {
-        let traits = &shape.devices[usize::from(pick.device)].traits;
-        let value = traits.attribute(&constraint.attribute).ok_or(Breach::Constraint)?;
-        let fits = match before.first() {
-            None => true,
-            Some(_) if !value.is_scalar() => false,
-            Some(_) if constraint.distinct => !before.contains(&value),
-            Some(first) => *first == value,
+        let request = &spec.requests[usize::from(pick.request)];
+        let alternative = &request.alternatives[usize::from(pick.alternative)];
+        let value =
+            compared(shape, want, alternative, constraint, pick).ok_or(Breach::Constraint)?;
+        let own: BTreeSet<&AttributeValue> = match value {
+            AttributeValue::List(all) => all.iter().collect(),
+            AttributeValue::Unset => BTreeSet::new(),
+            AttributeValue::Int(_)
+            | AttributeValue::Bool(_)
+            | AttributeValue::String(_)
+            | AttributeValue::Version(_) => [value].into(),
         };
-        if !fits {
-            return Err(Breach::Constraint);
-        }
-        before.push(value);
+        common = Some(match common {
+            None => own,
+            // What can't be compared stands first or nowhere.
+            Some(_) if own.is_empty() => return Err(Breach::Constraint),
+            Some(all) if constraint.distinct && all.is_disjoint(&own) => &all | &own,
+            Some(all) if !constraint.distinct && !all.is_disjoint(&own) => &all & &own,
+            Some(_) => return Err(Breach::Constraint),
+        });
     }
     Ok(())
+}
+
+/// The value that a constraint compares: the derived one where the request has it.
+fn compared<'a>(
+    shape: &'a Shape,
+    want: &Want<'a>,
+    alternative: &Alternative,
+    constraint: &Constraint,
+    pick: &Pick,
+) -> Option<&'a AttributeValue> {
+    let traits = &shape.devices[usize::from(pick.device)].traits;
+    let Some(expression) = alternative.derives(&constraint.attribute) else {
+        return traits.attribute(&constraint.attribute);
+    };
+    match want.matches.derived(expression, traits.profile)? {
+        Derived::Value(value) => Some(value),
+        Derived::Error => None,
+    }
+}
+
+/// Whether `picks` are as near to each other as is required.
+pub(super) fn keeps_levels(shape: &Shape, want: &Want<'_>, picks: &[Pick]) -> bool {
+    let claims = want.claims.iter().all(|(claim, spec)| {
+        let of: Vec<&Pick> = picks.iter().filter(|p| p.claim == *claim).collect();
+        required(shape, &spec.align, &of).is_ok()
+    });
+    claims && required(shape, want.align, &picks.iter().collect::<Vec<_>>()).is_ok()
 }
 
 fn required(shape: &Shape, aligns: &[Align], of: &[&Pick]) -> Result<(), Breach> {

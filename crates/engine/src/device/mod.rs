@@ -9,6 +9,7 @@
 
 mod bits;
 mod capacity;
+mod charge;
 mod choose;
 mod explain;
 mod judge;
@@ -16,14 +17,16 @@ mod matches;
 mod problem;
 mod ring;
 mod search;
+mod sets;
 mod shape;
 mod sieve;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod walk;
 
 pub(crate) use choose::{Failure, Offer, Pick, Want, choose, free_left};
 pub(crate) use judge::{lawful, price};
 pub(crate) use matches::Matches;
-pub(crate) use shape::{Shape, View, gather};
+pub(crate) use shape::{Here, Shape, View, gather};
 pub(crate) use usage::{Held, Usage};

@@ -8,10 +8,10 @@
 use crate::facts::{
     Align, Alternative, Amount, AttributeValue, ClaimSpec, Constraint, Level, LinkClass, Traits,
 };
-use crate::name::SelectorId;
 
 use super::bits::{self, Mask};
 use super::choose::Want;
+use super::sets::{Link, SetRule, value_of};
 use super::shape::Shape;
 use super::sieve::{Stage, sieve};
 use super::usage::Usage;
@@ -41,7 +41,7 @@ pub(super) struct Lens<'a> {
     pub(super) want: &'a Want<'a>,
     /// Positions by name rank rather than by upstream's order.
     pub(super) by_rank: bool,
-    /// Errors of selectors end the pod's attempt where they are reached.
+    /// Errors end the pod's attempt where upstream's search reaches them.
     pub(super) strict: bool,
     /// The requests looked at, counted over all claims.
     pub(super) lines: (usize, usize),
@@ -131,12 +131,12 @@ pub(super) struct Axis {
 
 /// One request.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Line<'a> {
     /// Index into the want's claims.
     pub(super) claim: usize,
     /// Index into the claim's requests.
     pub(super) request: usize,
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Vec<Choice<'a>>,
     /// The line before that asks for the same, or that begins a claim that does: what the two get
     /// may be taken in order.
     pub(super) twin: Option<usize>,
@@ -144,7 +144,7 @@ pub(super) struct Line {
 
 /// One alternative of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct Choice<'a> {
     pub(super) alternative: usize,
     pub(super) count: usize,
     pub(super) admin: bool,
@@ -154,8 +154,8 @@ pub(super) struct Choice {
     pub(super) draws: Vec<Vec<i128>>,
     /// The axes that judge it.
     pub(super) axes: Vec<usize>,
-    /// Positions on which a selector ends in an error, where that counts.
-    pub(super) traps: Vec<(usize, SelectorId)>,
+    /// The rules over sets that judge it.
+    pub(super) sets: Vec<Link<'a>>,
 }
 
 /// The parts of the cost that count domains, by position.
@@ -182,8 +182,9 @@ pub(super) struct Problem<'a> {
     /// The device at each position.
     pub(super) order: Vec<usize>,
     pub(super) words: usize,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<Line<'a>>,
     pub(super) axes: Vec<Axis>,
+    pub(super) sets: Vec<SetRule>,
     pub(super) spans: Spans,
     /// The position before, of those that are interchangeable with this one.
     pub(super) before: Vec<Option<usize>>,
@@ -201,6 +202,7 @@ impl<'a> Problem<'a> {
             words: 0,
             lines: Vec::new(),
             axes: Vec::new(),
+            sets: Vec::new(),
             spans: Spans::default(),
             before: Vec::new(),
             rest: Vec::new(),
@@ -211,9 +213,7 @@ impl<'a> Problem<'a> {
         problem.fill_lines(sieved);
         problem.add_axes();
         problem.spans = problem.spans_of();
-        if !lens.strict {
-            problem.narrow();
-        }
+        problem.narrow();
         problem.before = super::search::twins(&problem);
         for at in 1..problem.lines.len() {
             problem.lines[at].twin = problem.twin(at);
@@ -252,15 +252,17 @@ impl<'a> Problem<'a> {
         all
     }
 
-    /// Gives a position to each device that fits somewhere, or whose error would be met.
+    /// Gives a position to each device that fits somewhere.
     fn place(&mut self, sieved: &[Vec<(usize, Vec<Stage>)>]) {
         let shape = self.lens.shape;
         let useful = |at: usize| {
             sieved.iter().flatten().any(|(_, stages)| match stages[at] {
                 Stage::Fits(_) => true,
-                Stage::Error(_) => self.lens.strict,
                 Stage::Faulty
+                | Stage::Hidden
                 | Stage::No(_)
+                | Stage::Error(_)
+                | Stage::Barred
                 | Stage::Tainted(_)
                 | Stage::Taken
                 | Stage::Unfit(_)
@@ -289,30 +291,15 @@ impl<'a> Problem<'a> {
                     fit: vec![0; self.words],
                     draws: Vec::new(),
                     axes: Vec::new(),
-                    traps: Vec::new(),
+                    sets: Vec::new(),
                 };
                 for (position, device) in self.order.iter().enumerate() {
-                    match std::mem::replace(&mut stages[*device], Stage::Taken) {
-                        Stage::Fits(draws) => {
-                            bits::set(&mut choice.fit, position);
-                            if !draws.is_empty() {
-                                choice.draws.resize(self.order.len(), Vec::new());
-                                choice.draws[position] = draws;
-                            }
-                        }
-                        Stage::Error(selector) if self.lens.strict => {
-                            // Upstream does not look at what is in use, unless to look at it.
-                            if alternative.admin || !self.lens.usage.is_taken(*device) {
-                                choice.traps.push((position, selector));
-                            }
-                        }
-                        Stage::Faulty
-                        | Stage::No(_)
-                        | Stage::Error(_)
-                        | Stage::Tainted(_)
-                        | Stage::Taken
-                        | Stage::Unfit(_)
-                        | Stage::Short(_) => {}
+                    let stage = std::mem::replace(&mut stages[*device], Stage::Taken);
+                    let Stage::Fits(draws) = stage else { continue };
+                    bits::set(&mut choice.fit, position);
+                    if !draws.is_empty() {
+                        choice.draws.resize(self.order.len(), Vec::new());
+                        choice.draws[position] = draws;
                     }
                 }
                 line.choices.push(choice);
@@ -342,6 +329,10 @@ impl<'a> Problem<'a> {
 
     fn add_constraint(&mut self, claim: usize, constraint: &Constraint) {
         let spec = self.lens.want.claims[claim].1;
+        if self.is_of_sets(spec, constraint) {
+            self.add_set(claim, constraint);
+            return;
+        }
         let mut known: Vec<&AttributeValue> = Vec::new();
         let mut value = Vec::with_capacity(self.order.len());
         for device in &self.order {
@@ -368,6 +359,48 @@ impl<'a> Problem<'a> {
         }
         let same = masks(self.words, &value, known.len(), |_| false);
         self.axes.push(Axis { kind, value, same, loose, known: false });
+    }
+
+    /// Whether a constraint compares more than one scalar a device.
+    fn is_of_sets(&self, spec: &ClaimSpec, constraint: &Constraint) -> bool {
+        let list = |device: &usize| {
+            let traits: &Traits = &self.lens.shape.devices[*device].traits;
+            matches!(traits.attribute(&constraint.attribute), Some(AttributeValue::List(_)))
+        };
+        let mut alternatives = spec.requests.iter().flat_map(|r| &r.alternatives);
+        alternatives.any(|a| a.derives(&constraint.attribute).is_some())
+            || self.order.iter().any(list)
+    }
+
+    fn add_set(&mut self, claim: usize, constraint: &Constraint) {
+        let Lens { shape, want, .. } = self.lens;
+        let spec = want.claims[claim].1;
+        let (rule, words) = (self.sets.len(), self.words);
+        let mut loose = false;
+        for line in self.lines.iter_mut().filter(|l| l.claim == claim) {
+            let request = &spec.requests[line.request];
+            for choice in &mut line.choices {
+                if !covers(constraint, spec, line.request, choice.alternative) {
+                    continue;
+                }
+                let alternative = &request.alternatives[choice.alternative];
+                let value = |device: &usize| {
+                    let traits: &'a Traits = &shape.devices[*device].traits;
+                    value_of(want.matches, alternative, traits, &constraint.attribute).ok()
+                };
+                let values: Vec<Option<&AttributeValue>> = self.order.iter().map(value).collect();
+                let lacking = mask_of(words, &values, |value| value.is_none());
+                choice.fit.iter_mut().zip(&lacking).for_each(|(fit, lack)| *fit &= !lack);
+                loose |= values.contains(&Some(&AttributeValue::Unset));
+                choice.sets.push(Link { rule, values });
+            }
+        }
+        self.sets.push(SetRule { distinct: constraint.distinct, loose });
+    }
+
+    /// Whether the order of the devices matters to some rule.
+    pub(super) fn is_loose(&self) -> bool {
+        self.axes.iter().any(|axis| axis.loose) || self.sets.iter().any(|rule| rule.loose)
     }
 
     fn add_level(&mut self, kind: Kind, claim: Option<usize>, level: Level) {
@@ -478,12 +511,12 @@ impl<'a> Problem<'a> {
         let shape = self.lens.shape;
         let shareable = mask_of(self.words, &self.order, |d| shape.devices[d].traits.shareable);
         let takes =
-            |choice: &Choice| !choice.admin && bits::count_both(&choice.fit, &shareable) == 0;
+            |choice: &Choice<'_>| !choice.admin && bits::count_both(&choice.fit, &shareable) == 0;
         for axis in 0..self.axes.len() + 1 {
             let mut needed = 0;
             let mut group = vec![0; self.words];
             for line in &self.lines {
-                let of_axis = |c: &Choice| axis == self.axes.len() || c.axes.contains(&axis);
+                let of_axis = |c: &Choice<'_>| axis == self.axes.len() || c.axes.contains(&axis);
                 if line.choices.iter().all(|c| takes(c) && of_axis(c)) {
                     needed += line.choices.iter().map(|c| c.count).min().unwrap_or(0);
                     for choice in &line.choices {
@@ -522,7 +555,7 @@ impl<'a> Problem<'a> {
     /// get changes nothing but the order of names.
     fn twin(&self, at: usize) -> Option<usize> {
         let lines = &self.lines;
-        if self.axes.iter().any(|axis| axis.loose) {
+        if self.is_loose() {
             return None;
         }
         if lines[at - 1].claim == lines[at].claim && lines[at - 1].choices == lines[at].choices {
@@ -542,13 +575,13 @@ impl<'a> Problem<'a> {
 }
 
 /// Whether the choices differ in nothing but the axes of their own claims.
-fn alike(a: &[Choice], b: &[Choice]) -> bool {
-    let same = |(a, b): (&Choice, &Choice)| {
+fn alike(a: &[Choice<'_>], b: &[Choice<'_>]) -> bool {
+    let same = |(a, b): (&Choice<'_>, &Choice<'_>)| {
         a.alternative == b.alternative
             && a.count == b.count
             && a.fit == b.fit
             && a.draws == b.draws
-            && a.traps == b.traps
+            && a.sets.iter().map(|l| &l.values).eq(b.sets.iter().map(|l| &l.values))
     };
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
@@ -562,12 +595,16 @@ fn count(alternative: &Alternative, stages: &[Stage], ask: Option<usize>) -> Opt
             for stage in stages {
                 match stage {
                     Stage::Fits(_) => fits += 1,
-                    Stage::Tainted(_) | Stage::Taken | Stage::Short(_) if ask.is_none() => {
+                    Stage::Barred | Stage::Tainted(_) | Stage::Taken | Stage::Short(_)
+                        if ask.is_none() =>
+                    {
                         return None;
                     }
                     Stage::Faulty
+                    | Stage::Hidden
                     | Stage::No(_)
                     | Stage::Error(_)
+                    | Stage::Barred
                     | Stage::Tainted(_)
                     | Stage::Taken
                     | Stage::Short(_)

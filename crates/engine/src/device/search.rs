@@ -9,12 +9,13 @@ use std::cmp::Ordering;
 
 use crate::cost::DeviceCost;
 use crate::facts::LinkClass;
-use crate::name::SelectorId;
 
 use super::bits::{self, Mask};
+use super::charge::Charges;
 use super::choose::{Price, Standing, free_left};
 use super::problem::{Axis, CODES, Choice, IDLE, Kind, LACK, Line, MOST, ODD, OUT, Problem, SOLO};
 use super::ring::best_ring;
+use super::sets::{Members, SetRule};
 
 /// One device chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,6 @@ pub(super) struct Outcome {
     pub(super) best: Option<(Standing, Vec<Chosen>)>,
     /// Whether the bound ended it.
     pub(super) cut: bool,
-    /// The error that was reached: line, alternative, device and selector.
-    pub(super) trap: Option<(usize, usize, usize, SelectorId)>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -46,7 +45,7 @@ pub(super) fn search(problem: &Problem<'_>, first: bool, steps: &mut u64) -> Out
     if !problem.hopeless {
         let _ended = search.line(0);
     }
-    Outcome { best: search.best, cut: search.cut, trap: search.trap }
+    Outcome { best: search.best, cut: search.cut }
 }
 
 /// How often each value is among the chosen.
@@ -122,15 +121,15 @@ struct Search<'p, 'a> {
     given: u32,
     /// How many devices of each whole island are chosen in earnest.
     broken: Vec<usize>,
-    counters: Vec<i128>,
-    consumed: Vec<Box<[i128]>>,
+    charges: Charges<'a>,
+    /// Those chosen under each rule over sets.
+    members: Vec<Members<'a>>,
     /// Masks of what is left, one for each device chosen and line begun, the innermost last.
     masks: Vec<u64>,
     best: Option<(Standing, Vec<Chosen>)>,
     /// How often a better set was found.
     found: u32,
     cut: bool,
-    trap: Option<(usize, usize, usize, SelectorId)>,
 }
 
 fn values(of: &[u16]) -> usize {
@@ -160,13 +159,12 @@ impl<'p, 'a> Search<'p, 'a> {
             free: free_left(p.lens.shape, usage, &[]),
             given: 0,
             broken: vec![0; p.spans.whole_sizes.len()],
-            counters: usage.counters_left.clone(),
-            consumed: usage.consumed.clone(),
+            charges: Charges::new(p.lens.shape, usage),
+            members: vec![Members::default(); p.sets.len()],
             masks: Vec::with_capacity(p.words * 8),
             best: None,
             found: 0,
             cut: false,
-            trap: None,
         }
     }
 
@@ -184,7 +182,7 @@ impl<'p, 'a> Search<'p, 'a> {
             self.alternatives += u32::try_from(choice.alternative).unwrap_or(u32::MAX);
             let base = self.masks.len();
             self.begin(line, choice);
-            let enough = bits::count(&self.masks[base..]) >= choice.count || p.lens.strict;
+            let enough = bits::count(&self.masks[base..]) >= choice.count;
             if enough && !self.hopeless(choice.count + p.rest[at + 1]) {
                 let from = self.start(at, c);
                 flow = self.slots(at, c, from, choice.count);
@@ -200,7 +198,7 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     /// Pushes the mask of what `choice` can take, given what is chosen.
-    fn begin(&mut self, line: &Line, choice: &Choice) {
+    fn begin(&mut self, line: &Line<'a>, choice: &Choice<'a>) {
         let p = self.p;
         let base = self.masks.len();
         self.masks.extend_from_slice(&choice.fit);
@@ -238,13 +236,9 @@ impl<'p, 'a> Search<'p, 'a> {
         let mut position = from;
         loop {
             let next = bits::next(&self.masks[base..base + p.words], position);
-            if let Some(trap) = self.trapped(at, choice, position, next) {
-                self.trap = Some(trap);
-                return Flow::Stop;
-            }
             let Some(next) = next else { return Flow::On };
             let rest = &self.masks[base..base + p.words];
-            if !p.lens.strict && !self.room(choice, rest, next, left) {
+            if !self.room(choice, rest, next, left) {
                 return Flow::On;
             }
             if *self.steps == 0 {
@@ -273,7 +267,7 @@ impl<'p, 'a> Search<'p, 'a> {
             return Flow::On;
         }
         let chosen = Chosen { line: at, choice: c, position };
-        if !self.charge(choice, position) {
+        if !self.charge(choice, chosen) {
             return Flow::On;
         }
         self.push(choice, chosen);
@@ -292,29 +286,8 @@ impl<'p, 'a> Search<'p, 'a> {
         flow
     }
 
-    /// An error of a selector that upstream's search would meet before position `next`.
-    fn trapped(
-        &self,
-        at: usize,
-        choice: &Choice,
-        from: usize,
-        next: Option<usize>,
-    ) -> Option<(usize, usize, usize, SelectorId)> {
-        let met = |t: &&(usize, SelectorId)| t.0 >= from && next.is_none_or(|n| t.0 < n);
-        let claim = self.p.lines[at].claim;
-        let free = |t: &&(usize, SelectorId)| {
-            let traits = &self.p.lens.shape.devices[self.p.order[t.0]].traits;
-            let clash = |o: &Chosen| {
-                o.position == t.0 && (!choice.admin || self.p.lines[o.line].claim == claim)
-            };
-            traits.shareable || !self.chosen.iter().any(clash)
-        };
-        let (position, selector) = choice.traps.iter().filter(met).find(free)?;
-        Some((at, choice.alternative, self.p.order[*position], *selector))
-    }
-
     /// Whether `left` more devices could be in `rest` from position `from` on.
-    fn room(&self, choice: &Choice, rest: &[u64], from: usize, left: usize) -> bool {
+    fn room(&self, choice: &Choice<'a>, rest: &[u64], from: usize, left: usize) -> bool {
         if bits::count_from(rest, from) < left {
             return false;
         }
@@ -327,67 +300,37 @@ impl<'p, 'a> Search<'p, 'a> {
         })
     }
 
-    /// Takes what a device gives of counters and capacity; false, and nothing is taken, where too
-    /// little is left. A shareable device charges its counters once.
-    fn charge(&mut self, choice: &Choice, position: usize) -> bool {
+    /// Takes what a device gives of counters and capacity, and joins it to the rules over sets;
+    /// false, and nothing is done, where one of them forbids it.
+    fn charge(&mut self, choice: &Choice<'a>, chosen: Chosen) -> bool {
         let p = self.p;
-        let at = p.order[position];
-        let device = &p.lens.shape.devices[at];
-        let draws = choice.draws.get(position).map_or(&[][..], |d| d);
-        let fits = |((sum, draw), capacity): ((&i128, &i128), &crate::facts::Capacity)| {
-            sum.saturating_add(*draw) <= capacity.nanos
-        };
-        if let Some(sums) = self.consumed.get(at)
-            && !sums.iter().zip(draws).zip(&device.traits.capacity).all(fits)
-        {
+        let at = p.order[chosen.position];
+        let draws = choice.draws.get(chosen.position).map_or(&[][..], |d| d);
+        if !self.charges.take(at, draws, choice.admin) {
             return false;
         }
-        if self.charges_counters(position) && !self.charge_counters(at) {
-            return false;
-        }
-        if let Some(sums) = self.consumed.get_mut(at) {
-            sums.iter_mut().zip(draws).for_each(|(sum, draw)| *sum = sum.saturating_add(*draw));
+        for (n, link) in choice.sets.iter().enumerate() {
+            let rule = &p.sets[link.rule];
+            let place = (chosen.line, at);
+            let joined = link.values[chosen.position].is_some_and(|value| {
+                self.members[link.rule].add(rule, place, value, !p.lens.by_rank)
+            });
+            if !joined {
+                choice.sets[..n].iter().for_each(|link| self.members[link.rule].pop());
+                self.charges.give(at, draws, choice.admin);
+                return false;
+            }
         }
         true
     }
 
-    fn charges_counters(&self, position: usize) -> bool {
-        let at = self.p.order[position];
-        let device = &self.p.lens.shape.devices[at];
-        let shared = device.traits.shareable
-            && (self.held[position] > 0
-                || self.p.lens.usage.shares.get(at).is_some_and(|shares| *shares > 0));
-        !device.traits.counters.is_empty() && !shared
+    fn discharge(&mut self, choice: &Choice<'a>, position: usize) {
+        let draws = choice.draws.get(position).map_or(&[][..], |d| d);
+        choice.sets.iter().for_each(|link| self.members[link.rule].pop());
+        self.charges.give(self.p.order[position], draws, choice.admin);
     }
 
-    /// As upstream, every counter of the pool is looked at, not only those that the device uses.
-    fn charge_counters(&mut self, at: usize) -> bool {
-        let shape = self.p.lens.shape;
-        let device = &shape.devices[at];
-        let mut enough = true;
-        for (left, counter) in self.counters.iter_mut().zip(&shape.counters) {
-            if counter.pool == device.pool {
-                *left = left.saturating_sub(counter.used_by(&device.traits.counters));
-                enough &= *left >= 0;
-            }
-        }
-        if !enough {
-            self.return_counters(at);
-        }
-        enough
-    }
-
-    fn return_counters(&mut self, at: usize) {
-        let shape = self.p.lens.shape;
-        let device = &shape.devices[at];
-        for (left, counter) in self.counters.iter_mut().zip(&shape.counters) {
-            if counter.pool == device.pool {
-                *left = left.saturating_add(counter.used_by(&device.traits.counters));
-            }
-        }
-    }
-
-    fn push(&mut self, choice: &Choice, chosen: Chosen) {
+    fn push(&mut self, choice: &Choice<'a>, chosen: Chosen) {
         let p = self.p;
         let position = chosen.position;
         self.chosen.push(chosen);
@@ -412,7 +355,7 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    fn pop(&mut self, choice: &Choice, chosen: Chosen) {
+    fn pop(&mut self, choice: &Choice<'a>, chosen: Chosen) {
         let p = self.p;
         let position = chosen.position;
         self.chosen.pop();
@@ -435,21 +378,15 @@ impl<'p, 'a> Search<'p, 'a> {
                 self.broken[island] -= 1;
             }
         }
-        let at = p.order[position];
-        if let (Some(sums), Some(draws)) = (self.consumed.get_mut(at), choice.draws.get(position)) {
-            sums.iter_mut().zip(draws).for_each(|(sum, draw)| *sum = sum.saturating_sub(*draw));
-        }
-        if self.charges_counters(position) {
-            self.return_counters(at);
-        }
+        self.discharge(choice, position);
     }
 
-    fn earnest(&self, choice: &Choice, position: usize) -> bool {
+    fn earnest(&self, choice: &Choice<'a>, position: usize) -> bool {
         !choice.admin || self.p.lens.shape.devices[self.p.order[position]].traits.shareable
     }
 
     /// Whether nobody else can have the device then.
-    fn gives(&self, choice: &Choice, position: usize) -> bool {
+    fn gives(&self, choice: &Choice<'a>, position: usize) -> bool {
         !choice.admin && !self.p.lens.shape.devices[self.p.order[position]].traits.shareable
     }
 
@@ -460,7 +397,7 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     /// Whether rules whose order matters hold so far, where devices come in upstream's order.
-    fn in_order(&self, choice: &Choice) -> bool {
+    fn in_order(&self, choice: &Choice<'a>) -> bool {
         choice.axes.iter().all(|a| !self.p.axes[*a].loose || self.holds_loosely(*a, false))
     }
 
@@ -592,6 +529,12 @@ impl<'p, 'a> Search<'p, 'a> {
                 return Flow::On;
             }
         }
+        let stands = |(rule, members): (&SetRule, &Members<'_>)| {
+            !p.lens.by_rank || !rule.loose || members.stand(rule)
+        };
+        if !p.sets.iter().zip(&self.members).all(stands) {
+            return Flow::On;
+        }
         let alternative = |o: &Chosen| {
             u16::try_from(p.lines[o.line].choices[o.choice].alternative).unwrap_or(u16::MAX)
         };
@@ -630,7 +573,7 @@ fn keep(mask: &mut [u64], axis: &Axis, position: usize) {
 /// rule and part of the cost, held alike, and linked alike to all others.
 pub(super) fn twins(p: &Problem<'_>) -> Vec<Option<usize>> {
     // Where the order of the devices matters, none can stand for another.
-    if p.axes.iter().any(|axis| axis.loose) {
+    if p.is_loose() {
         return vec![None; p.order.len()];
     }
     let marks: Vec<u64> = (0..p.order.len()).map(|at| mark(p, at)).collect();
@@ -658,7 +601,7 @@ fn same_kind(p: &Problem<'_>, a: usize, b: usize) -> bool {
     let choices = || p.lines.iter().flat_map(|l| &l.choices);
     choices().all(|c| bits::has(&c.fit, a) == bits::has(&c.fit, b))
         && choices().all(|c| c.draws.get(a) == c.draws.get(b))
-        && choices().all(|c| c.traps.iter().all(|(t, _)| *t != a && *t != b))
+        && choices().all(|c| c.sets.iter().all(|link| link.values[a] == link.values[b]))
         && p.axes.iter().all(|axis| axis.value[a] == axis.value[b])
         && spans.island[a] == spans.island[b]
         && spans.root[a] == spans.root[b]
@@ -671,6 +614,7 @@ fn same_kind(p: &Problem<'_>, a: usize, b: usize) -> bool {
         && usage.consumed.get(x) == usage.consumed.get(y)
         && one.traits.shareable == other.traits.shareable
         && one.traits.counters == other.traits.counters
+        && one.traits.groups == other.traits.groups
         && (one.traits.counters.is_empty() || one.pool == other.pool)
         && (!one.traits.shareable || one.traits.capacity == other.traits.capacity)
 }

@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 
 use crate::check::fact::term_matches;
 use crate::facts::{
-    AttributeValue, CounterUse, Level, LinkClass, LinkMember, Links, Pool, Reach, Slice, Traits,
+    Access, AttributeValue, CounterUse, Granting, Level, LinkClass, LinkMember, Links, Pool, Reach,
+    Slice, Traits,
 };
 use crate::name::{Name, NodeKey, PoolKey, Shared};
 
@@ -55,6 +56,8 @@ pub(crate) struct ShapeDevice {
     pub(crate) accelerator: Option<bool>,
     /// Whether an allocation of it can be used from this node only.
     pub(crate) node_local: bool,
+    /// What must be there before it is given out on this node: a feature of the node, or a gate.
+    pub(crate) barred: Option<Name>,
 }
 
 /// A counter of a counter set of a pool.
@@ -68,6 +71,8 @@ pub(crate) struct ShapeCounter {
     pub(crate) name: Name,
     /// All there is, in billionths of a unit.
     pub(crate) total: i128,
+    /// Whether compatibility groups say which devices may consume from the set together.
+    pub(crate) grouped: bool,
 }
 
 impl ShapeCounter {
@@ -205,6 +210,18 @@ impl Shape {
         self.devices[at].domain(level)
     }
 
+    /// What is lacking for device `at` to be given out here: a gate, or a feature of the node.
+    pub(crate) fn kept_back(&self, at: usize) -> Option<&Name> {
+        self.devices[at].traits.hidden().or(self.devices[at].barred.as_ref())
+    }
+
+    /// The place among the counters that stands for a counter set, where its compatibility groups are
+    /// to be kept.
+    pub(crate) fn grouped(&self, pool: u16, set: &Name) -> Option<usize> {
+        let first = self.counters.iter().position(|c| c.pool == pool && c.set == *set)?;
+        self.counters[first].grouped.then_some(first)
+    }
+
     /// What is wrong with the pool of device `at`, if anything.
     pub(crate) fn trouble(&self, at: usize) -> Option<&PoolTrouble> {
         let pool = self.devices[at].pool;
@@ -224,10 +241,18 @@ impl ShapeDevice {
         };
         match self.traits.attribute(name)? {
             AttributeValue::Int(number) => u32::try_from(*number).ok().map(|n| n | 1 << 16),
+            // KEP-6072: the node that it is on stands first, those near it follow.
+            AttributeValue::List(all) => match all.first()? {
+                AttributeValue::Int(number) => u32::try_from(*number).ok().map(|n| n | 1 << 16),
+                AttributeValue::Bool(_)
+                | AttributeValue::String(_)
+                | AttributeValue::Version(_)
+                | AttributeValue::List(_)
+                | AttributeValue::Unset => None,
+            },
             AttributeValue::Bool(_)
             | AttributeValue::String(_)
             | AttributeValue::Version(_)
-            | AttributeValue::List(_)
             | AttributeValue::Unset => None,
         }
     }
@@ -242,6 +267,27 @@ impl ShapeDevice {
 }
 
 impl Traits {
+    /// The gate for want of which it is never given out.
+    fn barred(&self) -> Option<&Name> {
+        match &self.access {
+            Access::Barred(gate) => Some(gate),
+            Access::Open | Access::Hidden(_) => None,
+        }
+    }
+
+    /// The gate for want of which no request selects it.
+    pub(crate) fn hidden(&self) -> Option<&Name> {
+        match &self.access {
+            Access::Hidden(gate) => Some(gate),
+            Access::Open | Access::Barred(_) => None,
+        }
+    }
+
+    /// Its compatibility groups for a counter set; none is a group by itself.
+    pub(crate) fn groups(&self, set: &Name) -> &[Name] {
+        self.groups.iter().find(|(name, _)| name == set).map_or(&[], |(_, groups)| groups)
+    }
+
     /// The attribute of that fully qualified name.
     pub(crate) fn attribute(&self, name: &str) -> Option<&AttributeValue> {
         let at = self.attributes.binary_search_by(|(n, _)| n.as_str().cmp(name)).ok()?;
@@ -259,16 +305,10 @@ impl AttributeValue {
     }
 }
 
-/// Gathers what `node` sees of `pools` (sorted by key): relevance of each slice and device,
+/// Gathers what a node sees of `pools` (sorted by key): relevance of each slice and device,
 /// generation, completeness and validity as kube-scheduler's GatherPools has them; then lays
 /// `links` over it.
-pub(crate) fn gather(
-    node: &NodeKey,
-    labels: &[(Name, Name)],
-    pools: &[(&PoolKey, &Pool)],
-    links: Option<&Links>,
-) -> View {
-    let here = Here { node, labels };
+pub(crate) fn gather(here: Here<'_>, pools: &[(&PoolKey, &Pool)], links: Option<&Links>) -> View {
     let mut kept: Vec<Kept<'_>> = Vec::new();
     for (input, (key, pool)) in pools.iter().enumerate() {
         kept.extend(here.keep(u32::try_from(input).unwrap_or(u32::MAX), key, pool));
@@ -283,6 +323,7 @@ pub(crate) fn gather(
         counters.extend(of.counters(ordinal));
         for slice in &of.slices {
             let per_device = slice.reach == Reach::PerDevice;
+            let barred = here.bars(&slice.granting);
             for device in &slice.devices {
                 let own = device.traits.reach.as_ref();
                 if per_device && !own.is_some_and(|reach| here.reaches(reach)) {
@@ -298,6 +339,7 @@ pub(crate) fn gather(
                     device: &device.name,
                     traits: &device.traits,
                     local,
+                    barred,
                 });
             }
         }
@@ -326,19 +368,34 @@ struct Found<'a> {
     device: &'a Name,
     traits: &'a Shared<Traits>,
     local: bool,
+    barred: Option<&'a Name>,
 }
 
 /// The node that looks.
-struct Here<'a> {
-    node: &'a NodeKey,
-    labels: &'a [(Name, Name)],
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here<'a> {
+    /// Its name.
+    pub(crate) node: &'a NodeKey,
+    /// Its labels.
+    pub(crate) labels: &'a [(Name, Name)],
+    /// The features that it declares, sorted.
+    pub(crate) features: &'a [Name],
 }
 
 impl Here<'_> {
+    /// What is lacking here for the devices of a slice to be given out.
+    fn bars<'a>(&self, granting: &'a Granting) -> Option<&'a Name> {
+        match granting {
+            Granting::Always => None,
+            Granting::IfDeclared(feature) if self.features.contains(feature) => None,
+            Granting::IfDeclared(name) | Granting::Never(name) => Some(name),
+        }
+    }
+
     /// What the node sees of a pool; none where nothing, or where it only sees an old generation
     /// that is not whole by itself.
     fn keep<'a>(&self, input: u32, key: &'a PoolKey, pool: &'a Pool) -> Option<Kept<'a>> {
-        let relevant = || pool.slices.iter().filter(|s| self.sees(s));
+        let relevant = || pool.slices.iter().filter(|s| !s.opaque && self.sees(s));
         let generation = relevant().map(|s| s.generation).max()?;
         let slices: Vec<&Slice> = relevant().filter(|s| s.generation == generation).collect();
         // Upstream takes the count from the first in its input: slices of this node come first.
@@ -349,18 +406,16 @@ impl Here<'_> {
             if pool.slices.iter().any(|s| s.generation > generation) {
                 return None;
             }
-            let all = pool.slices.iter().filter(|s| s.generation == generation).count();
+            let of_generation = |s: &&Slice| s.generation == generation && !s.opaque;
+            let all = pool.slices.iter().filter(of_generation).count();
             trouble = (!is(all, wanted)).then_some(PoolTrouble::Incomplete);
         }
-        let binds = |s: &&Slice| {
-            let conditions = |b: &crate::facts::Binding| !b.conditions.is_empty();
-            s.devices.iter().any(|d| d.traits.binding.as_deref().is_some_and(conditions))
-        };
-        let binding = slices.iter().any(binds);
-        let mut kept = Kept { input, key, pool, generation, slices, binding, trouble };
+        let mut kept = Kept { input, key, pool, generation, slices, binding: false, trouble };
         if kept.trouble.is_none() {
             kept.trouble = kept.contradiction().map(PoolTrouble::Invalid);
         }
+        // Upstream puts a pool that it can't use where its name is, whatever its devices await.
+        kept.binding = kept.trouble.is_none() && kept.binds();
         Some(kept)
     }
 
@@ -392,7 +447,20 @@ fn is(count: usize, wanted: i64) -> bool {
 
 impl Kept<'_> {
     fn current(&self) -> impl Iterator<Item = &Slice> {
-        self.pool.slices.iter().filter(|s| s.generation == self.generation)
+        self.pool.slices.iter().filter(|s| s.generation == self.generation && !s.opaque)
+    }
+
+    /// Whether a device that the node may see has binding conditions.
+    fn binds(&self) -> bool {
+        let conditions = |b: &crate::facts::Binding| !b.conditions.is_empty();
+        let devices = self.slices.iter().flat_map(|s| &s.devices);
+        devices.into_iter().any(|d| d.traits.binding.as_deref().is_some_and(conditions))
+    }
+
+    /// Whether any device has compatibility groups for a counter set.
+    fn groups(&self, set: &Name) -> bool {
+        let devices = self.current().flat_map(|s| &s.devices);
+        devices.into_iter().any(|d| d.traits.groups.iter().any(|(name, _)| name == set))
     }
 
     /// The name over which the pool contradicts itself.
@@ -428,9 +496,10 @@ impl Kept<'_> {
     fn counters(&self, ordinal: u16) -> Vec<ShapeCounter> {
         let mut all = Vec::new();
         for set in self.current().flat_map(|s| &s.counters) {
+            let grouped = self.groups(&set.name);
             for (name, total) in &set.counters {
                 let (set, name) = (set.name.clone(), name.clone());
-                all.push(ShapeCounter { pool: ordinal, set, name, total: *total });
+                all.push(ShapeCounter { pool: ordinal, set, name, total: *total, grouped });
             }
         }
         all
@@ -466,6 +535,7 @@ fn overlay(found: &[Found<'_>], links: Option<&Links>) -> (Vec<ShapeDevice>, Vec
             domains,
             accelerator: member.map(|m| m.accelerator),
             node_local: f.local,
+            barred: f.barred.or(f.traits.barred()).cloned(),
         });
     }
     let pairs = links.map_or_else(Vec::new, |l| pairs(l, &member_of));
@@ -492,10 +562,40 @@ fn ranks(found: &[Found<'_>]) -> Vec<u16> {
     ranks
 }
 
-/// Traits with each scalar attribute value replaced by the number of its first appearance.
+/// Numbers for the values of attributes, attribute by attribute.
+#[derive(Default)]
+struct Numbers<'a> {
+    of: FxHashMap<(&'a Name, &'a AttributeValue), i64>,
+    counts: FxHashMap<&'a Name, i64>,
+}
+
+impl<'a> Numbers<'a> {
+    /// The value with each scalar in it replaced by its number.
+    fn of(&mut self, name: &'a Name, value: &'a AttributeValue) -> AttributeValue {
+        match value {
+            AttributeValue::Unset => AttributeValue::Unset,
+            AttributeValue::List(all) => {
+                AttributeValue::List(all.iter().map(|one| self.of(name, one)).collect())
+            }
+            AttributeValue::Int(_)
+            | AttributeValue::Bool(_)
+            | AttributeValue::String(_)
+            | AttributeValue::Version(_) => {
+                let next = self.counts.entry(name).or_default();
+                let seen = *self.of.entry((name, value)).or_insert_with(|| {
+                    *next += 1;
+                    *next - 1
+                });
+                AttributeValue::Int(seen)
+            }
+        }
+    }
+}
+
+/// Traits with each scalar attribute value, also in lists, replaced by the number of its first
+/// appearance.
 fn canonical(found: &[Found<'_>]) -> Vec<Shared<Traits>> {
-    let mut numbers: FxHashMap<(&Name, &AttributeValue), i64> = FxHashMap::default();
-    let mut counts: FxHashMap<&Name, i64> = FxHashMap::default();
+    let mut numbers = Numbers::default();
     let mut out: Vec<Shared<Traits>> = Vec::with_capacity(found.len());
     for (at, f) in found.iter().enumerate() {
         let mut traits = f.traits.clone();
@@ -504,16 +604,7 @@ fn canonical(found: &[Found<'_>]) -> Vec<Shared<Traits>> {
         } else if !f.traits.attributes.is_empty() {
             let mut attributes = Vec::with_capacity(f.traits.attributes.len());
             for (name, value) in &f.traits.attributes {
-                if !value.is_scalar() {
-                    attributes.push((name.clone(), value.clone()));
-                    continue;
-                }
-                let next = counts.entry(name).or_default();
-                let seen = *numbers.entry((name, value)).or_insert_with(|| {
-                    *next += 1;
-                    *next - 1
-                });
-                attributes.push((name.clone(), AttributeValue::Int(seen)));
+                attributes.push((name.clone(), numbers.of(name, value)));
             }
             if *attributes != *f.traits.attributes {
                 let own: &Traits = f.traits;

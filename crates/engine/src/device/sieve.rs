@@ -4,7 +4,7 @@ use crate::change::Match;
 use crate::facts::{Alternative, Effect, Taint, Traits};
 use crate::name::SelectorId;
 
-use super::capacity::{Unfit, draw};
+use super::capacity::{Unfit, draw, is_plain};
 use super::matches::Matches;
 use super::shape::Shape;
 use super::usage::Usage;
@@ -18,8 +18,12 @@ pub(super) enum Stage {
     No(SelectorId),
     /// This selector ends in an error.
     Error(SelectorId),
+    /// No selector is asked about it, for want of a gate.
+    Hidden,
     /// It could never give the capacity asked: `All` does not ask for it.
     Unfit(Unfit),
+    /// It is selected and not given out on this node.
+    Barred,
     /// It is selected and its taint of this index is not tolerated.
     Tainted(usize),
     /// It would do, but somebody holds it.
@@ -69,15 +73,21 @@ pub(super) fn sieve(
         return Stage::Faulty;
     }
     let traits: &Traits = &shape.devices[at].traits;
+    if traits.hidden().is_some() {
+        return Stage::Hidden;
+    }
     if let Err(stage) = verdict(matches, alternative, traits) {
         return stage;
     }
-    let plain = alternative.capacity.is_empty() && !traits.shareable;
+    let plain = alternative.capacity.is_empty() && is_plain(traits);
     let draws = if plain { Ok(Vec::new()) } else { draw(traits, &alternative.capacity) };
     let draws = match draws {
         Ok(draws) => draws,
         Err(unfit) => return Stage::Unfit(unfit),
     };
+    if shape.devices[at].barred.is_some() {
+        return Stage::Barred;
+    }
     if let Some(taint) = untolerated(alternative, traits) {
         return Stage::Tainted(taint);
     }
@@ -91,7 +101,8 @@ pub(super) fn sieve(
     for ((capacity, draw), held) in traits.capacity.iter().zip(&draws).zip(held) {
         let left = capacity.nanos.saturating_sub(*held);
         if *draw > left {
-            return Stage::Short(Unfit { name: capacity.name.clone(), amount: (*draw, left) });
+            let (name, amount) = (capacity.name.clone(), (*draw, left));
+            return Stage::Short(Unfit { name, amount, absurd: false });
         }
     }
     Stage::Fits(draws)

@@ -1,9 +1,10 @@
 //! Who holds what of a shape's devices.
 
-use crate::facts::Pool;
+use crate::facts::{Pool, Traits};
 use crate::name::{Name, PoolKey};
 
 use super::bits;
+use super::charge::Members;
 use super::shape::{Shape, View};
 
 /// What is held, device by device in the shape's order. Equal usages of equal shapes have equal
@@ -20,6 +21,9 @@ pub(crate) struct Usage {
     /// What is left of each of [`Shape::counters`], in billionths of a unit; below zero where more
     /// is held than there is.
     pub(crate) counters_left: Vec<i128>,
+    /// Who consumes from the set of each of [`Shape::counters`], where its compatibility groups are
+    /// to be kept; empty where there are none.
+    pub(crate) groups: Vec<Members>,
 }
 
 /// What all allocations together hold of one device.
@@ -37,6 +41,7 @@ impl Usage {
     /// Everything free.
     pub(crate) fn free(shape: &Shape) -> Self {
         let (mut shares, mut consumed) = (Vec::new(), Vec::new());
+        let grouped = shape.counters.iter().any(|c| c.grouped);
         if shape.devices.iter().any(|d| d.traits.shareable) {
             shares = vec![0; shape.devices.len()];
             consumed =
@@ -47,6 +52,7 @@ impl Usage {
             shares,
             consumed,
             counters_left: shape.counters.iter().map(|c| c.total).collect(),
+            groups: vec![Members::None; if grouped { shape.counters.len() } else { 0 }],
         }
     }
 
@@ -63,10 +69,12 @@ impl Usage {
         for (at, (pool, name)) in view.places.iter().enumerate() {
             let Some((key, _)) = pools.get(*pool as usize) else { continue };
             let held = held(key, name);
-            if held.whole {
+            // Shares of a device that can't be shared any more keep it from being given whole.
+            let shareable = shape.devices[at].traits.shareable;
+            if held.whole || held.shares > 0 && !shareable {
                 bits::set(&mut usage.taken, at);
             }
-            if usage.shares.is_empty() {
+            if !shareable || usage.shares.is_empty() {
                 continue;
             }
             usage.shares[at] = held.shares;
@@ -93,7 +101,7 @@ impl Usage {
             if !view.shape.counters.iter().any(|c| usize::from(c.pool) == ordinal) {
                 continue;
             }
-            let current = pool.slices.iter().filter(|s| s.generation == *generation);
+            let current = pool.slices.iter().filter(|s| s.generation == *generation && !s.opaque);
             for device in current.flat_map(|s| &s.devices) {
                 let uses = &device.traits.counters;
                 let held = if uses.is_empty() { Held::default() } else { held(key, &device.name) };
@@ -105,6 +113,17 @@ impl Usage {
                         *left = left.saturating_sub(counter.used_by(uses));
                     }
                 }
+                self.join(&view.shape, ordinal, &device.traits);
+            }
+        }
+    }
+
+    /// Notes the compatibility groups of a device that is held.
+    fn join(&mut self, shape: &Shape, ordinal: usize, traits: &Traits) {
+        let pool = u16::try_from(ordinal).unwrap_or(u16::MAX);
+        for used in &traits.counters {
+            if let Some(place) = shape.grouped(pool, &used.name) {
+                self.groups[place] = self.groups[place].with(traits.groups(&used.name));
             }
         }
     }

@@ -40,6 +40,12 @@ impl State {
                     self.clock.selectors = self.clock.next();
                 }
             }
+            Change::Derived(of, profile, value) => {
+                if self.matches.derive(of, profile, value) {
+                    self.hardware_changed();
+                    self.clock.selectors = self.clock.next();
+                }
+            }
             Change::Assume(id, group, seats) => self.assume(id, group, seats),
             Change::Settle(id) => self.settle(id),
         }
@@ -54,12 +60,12 @@ impl State {
         let fresh = self.clock.next();
         let node = self.nodes.at_mut(slot);
         let was = node.fact.is_some();
-        let labels_moved =
-            node.fact.as_ref().map(|n| &n.labels) != fact.as_ref().map(|n| &n.labels);
+        let seen = |n: &Node| (n.labels.clone(), n.features.clone());
+        let sees_anew = node.fact.as_ref().map(seen) != fact.as_ref().map(seen);
         node.ledger.offer(&scalars);
         node.fact = fact;
         node.fact_version = fresh;
-        if labels_moved {
+        if sees_anew {
             node.devices = None;
         }
         if was != node.fact.is_some() {

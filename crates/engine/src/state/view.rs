@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::State;
 use crate::check::fact::term_matches;
-use crate::device::{self, Held, Shape, Usage, View};
+use crate::device::{self, Held, Here, Shape, Usage, View};
 use crate::facts::{Pool, Reach, Slice};
 use crate::name::{DeviceKey, Name, NodeKey, PoolKey};
 
@@ -64,8 +64,10 @@ impl State {
         slots.sort_unstable_by_key(|pool| self.pools.key(*pool));
         slots.dedup();
         let labels = node.fact.as_ref().map_or(&[][..], |n| &n.labels);
+        let features = node.fact.as_ref().map_or(&[][..], |n| &n.features);
+        let here = Here { node: self.nodes.key(slot), labels, features };
         let pools = self.pool_facts(&slots);
-        let mut view = device::gather(self.nodes.key(slot), labels, &pools, node.links.as_ref());
+        let mut view = device::gather(here, &pools, node.links.as_ref());
         view.shape = share(view.shape);
         NodeDevices { view, pools: slots, usage: None }
     }

@@ -120,7 +120,11 @@ impl Maker {
             labels: labels.into(),
             taints: taints.into(),
             unschedulable: c.percent(3 + 5 * ill),
-            features: Box::default(),
+            features: if c.percent(50) {
+                [name("DRAOptionalNodeOperations")].into()
+            } else {
+                Box::default()
+            },
         }
     }
 
@@ -135,7 +139,10 @@ impl Maker {
                 20 | 21 => AttributeValue::String(name("0")),
                 22 => AttributeValue::Version(name("0")),
                 _ if c.percent(50) => AttributeValue::Unset,
-                _ => AttributeValue::List([AttributeValue::Int(0)].into()),
+                _ => {
+                    let most = c.between(0, 2);
+                    AttributeValue::List((0..=most).map(AttributeValue::Int).collect())
+                }
             };
             attributes.push((name(MODEL), value));
         }
@@ -160,6 +167,14 @@ impl Maker {
         } else {
             Box::default()
         };
+        let groups: Vec<Name> = match c.below(8) {
+            0 | 1 => vec![name("a")],
+            2 => vec![name("b")],
+            3 => vec![name("a"), name("b")],
+            _ => Vec::new(),
+        };
+        let grouped = !groups.is_empty() && !counters.is_empty();
+        let groups = if grouped { [(name("set"), groups.into())].into() } else { Box::default() };
         Shared::new(Traits {
             profile: ProfileId(*c.pick(&[0, 0, 1, 2])),
             attributes: attributes.into(),
@@ -173,6 +188,12 @@ impl Maker {
                 Box::new(Binding { conditions, failures: Box::default() })
             }),
             reach: None,
+            access: match c.below(40) {
+                0 => Access::Hidden(name("DRADeviceBindingConditions")),
+                1 => Access::Barred(name("DRAPartitionableDevices")),
+                _ => Access::Open,
+            },
+            groups,
         })
     }
 
@@ -212,6 +233,11 @@ impl Maker {
         };
         let (first, second) = devices.split_at(split);
         let slice_count = if second.is_empty() { 1 } else { 2 };
+        let granting = match c.below(30) {
+            0 => Granting::IfDeclared(name("DRAOptionalNodeOperations")),
+            1 => Granting::Never(name("DRAOptionalNodeOperations")),
+            _ => Granting::Always,
+        };
         let slice = |label: &str, devices: &[Device], counters: Box<[CounterSet]>| Slice {
             name: name(label),
             generation: 1,
@@ -219,6 +245,8 @@ impl Maker {
             reach: reach.clone(),
             devices: devices.into(),
             counters,
+            granting: granting.clone(),
+            opaque: false,
         };
         let mut slices = vec![slice("s0", first, counters)];
         if !second.is_empty() {
@@ -612,6 +640,7 @@ impl Maker {
             admin: c.percent(4),
             tolerations,
             capacity,
+            derived: Box::default(),
         }
     }
 
@@ -671,11 +700,13 @@ fn policy(c: &mut Chance) -> CapacityPolicy {
     let unit = |n: i64| i128::from(n) * GI;
     let default = c.percent(60).then(|| unit(c.between(1, 2)));
     if c.percent(50) {
-        CapacityPolicy { default, valid: [unit(1), unit(3)].into(), range: None }
+        let valid = [unit(1), unit(3)].into();
+        CapacityPolicy { default, valid, ..CapacityPolicy::default() }
     } else {
         let step = c.percent(50).then(|| unit(2));
         let max = c.percent(50).then(|| unit(4));
-        CapacityPolicy { default, valid: Box::default(), range: Some((Some(unit(1)), max, step)) }
+        let range = Some((Some(unit(1)), max, step));
+        CapacityPolicy { default, range, ..CapacityPolicy::default() }
     }
 }
 

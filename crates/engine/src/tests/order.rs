@@ -20,6 +20,7 @@ fn gone(change: &Change) -> Option<Change> {
         | Change::Domains(..)
         | Change::Queue(..)
         | Change::Hold(..)
+        | Change::Derived(..)
         | Change::Assume(..)
         | Change::Settle(_) => return None,
     })
@@ -94,6 +95,7 @@ fn altered(change: &Change, chance: &mut Chance) -> Option<Change> {
         | Change::Claim(..)
         | Change::Hold(..)
         | Change::Match(..)
+        | Change::Derived(..)
         | Change::Assume(..)
         | Change::Settle(_) => return None,
     }

@@ -90,6 +90,9 @@ impl World {
                 self.matches.insert((*selector, *profile), *verdict);
                 return;
             }
+            Change::Derived(of, profile, value) => {
+                (format!("derived {of:?} {profile:?}"), value.is_some())
+            }
             Change::Topology(..)
             | Change::Domains(..)
             | Change::Queue(..)

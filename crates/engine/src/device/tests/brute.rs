@@ -52,8 +52,14 @@ fn enumerate(
             let admin = asked.admin;
             let pick = Pick { claim, request, alternative, device: at, admin, share };
             let alone = lawful(&world.shape, &world.usage, want, std::slice::from_ref(&pick));
-            let never =
-                [Breach::Pool, Breach::Selector, Breach::Taint, Breach::Taken, Breach::Capacity];
+            let never = [
+                Breach::Pool,
+                Breach::Selector,
+                Breach::KeptBack,
+                Breach::Taint,
+                Breach::Taken,
+                Breach::Capacity,
+            ];
             if !alone.is_err_and(|breach| never.contains(&breach)) {
                 able.push(pick);
             }
@@ -88,6 +94,7 @@ fn tells(reason: Reason, facts: &DeviceFacts) -> bool {
         (Reason::SelectorError, selected < asked && facts.selector.is_some()),
         (Reason::SelectorFalse, selected == 0 && facts.selector.is_some()),
         (Reason::TooFewDevices, selected > 0 && selected < asked),
+        (Reason::DevicesKeptBack, tolerated < asked && facts.resource.is_some()),
         (Reason::DeviceTainted, tolerated < asked && asked <= selected && facts.taint.is_some()),
         (Reason::DevicesTaken, free < asked && asked <= tolerated),
         (Reason::CapacityShort, asked <= free && facts.resource.is_some()),

@@ -312,14 +312,14 @@ fn strict_errors_count_where_upstream_meets_them() {
     // Two before it are enough.
     assert!(ask(&world).is_ok());
     world.usage.taken[0] = 1;
-    assert!(matches!(ask(&world), Err(Failure::Fatal { device: 2, .. })));
+    assert!(matches!(ask(&world), Err(Failure::Fatal { device: Some(2), .. })));
     assert_eq!(best(&world).map(|o| o.picks.len()), Ok(2));
     // Nothing is asked of a device that is in use.
     world.usage.taken[0] = 1 | 1 << 2;
     assert!(ask(&world).is_ok());
     // All looks at every device, used or not, before the search.
     world.claims = vec![claim(vec![request("all", vec![ask_all()])])];
-    assert!(matches!(ask(&world), Err(Failure::Fatal { device: 2, .. })));
+    assert!(matches!(ask(&world), Err(Failure::Fatal { device: Some(2), .. })));
 }
 
 fn ask_all() -> crate::facts::Alternative {
@@ -356,8 +356,13 @@ fn shares_fill_a_device_and_counters_a_pool() {
     let mut part = plain_traits();
     let slices = [(Name::new("slices"), 4)].into();
     part.counters = [CounterSet { name: Name::new("gpu-0"), counters: slices }].into();
-    let counter =
-        ShapeCounter { pool: 0, set: Name::new("gpu-0"), name: Name::new("slices"), total: 7 };
+    let counter = ShapeCounter {
+        pool: 0,
+        set: Name::new("gpu-0"),
+        name: Name::new("slices"),
+        total: 7,
+        grouped: false,
+    };
     let parts = vec![device(0, part.clone()), device(1, part)];
     let halves = world(Shape::new(parts, Vec::new(), 1, Vec::new(), vec![counter]), count(2));
     let (short, facts) = reason(best(&halves));

@@ -1,10 +1,10 @@
 //! What a node sees of pools, by hand.
 
 use crate::device::shape::PoolTrouble;
-use crate::device::{Held, Usage, View, gather};
+use crate::device::{Held, Here, Usage, View, gather};
 use crate::facts::{
-    AttributeValue, CounterSet, Device, LinkClass, LinkMember, Links, NodeRequirement, Pool, Reach,
-    Slice, Traits,
+    AttributeValue, CounterSet, Device, Granting, LinkClass, LinkMember, Links, NodeRequirement,
+    Pool, Reach, Slice, Traits,
 };
 use crate::name::{DeviceKey, Name, NodeKey, PoolKey, Shared};
 
@@ -20,6 +20,8 @@ fn slice(name: &str, generation: i64, count: i64, reach: Reach, devices: &[&str]
         reach,
         devices: devices.iter().map(device).collect(),
         counters: [].into(),
+        granting: Granting::Always,
+        opaque: false,
     }
 }
 
@@ -34,7 +36,8 @@ fn key(pool: &str) -> PoolKey {
 fn see(node: &str, pools: &[(PoolKey, Pool)], links: Option<&Links>) -> View {
     let pools: Vec<(&PoolKey, &Pool)> = pools.iter().map(|(k, p)| (k, p)).collect();
     let labels = [(Name::new("zone"), Name::new("a"))];
-    gather(&NodeKey(Name::new(node)), &labels, &pools, links)
+    let here = Here { node: &NodeKey(Name::new(node)), labels: &labels, features: &[] };
+    gather(here, &pools, links)
 }
 
 fn names(view: &View) -> Vec<&str> {

@@ -4,6 +4,6 @@ mod brute;
 mod examples;
 mod gathering;
 mod strict;
-mod world;
+pub(super) mod world;
 
 pub(super) use world::Chance;

@@ -50,7 +50,7 @@ fn walk(world: &World, want: &Want<'_>, at: &At, picks: &mut Vec<Pick>) -> Walk 
         let held = |p: &Pick| usize::from(p.device) == device && (!asked.admin || p.claim == claim);
         let in_use = world.usage.is_taken(device) && !asked.admin
             || !traits.shareable && picks.iter().any(held);
-        if world.shape.trouble(device).is_some() || in_use {
+        if world.shape.trouble(device).is_some() || in_use || traits.hidden().is_some() {
             continue;
         }
         let verdicts = asked.selectors.iter().map(|s| want.matches.get(*s, traits.profile));
@@ -127,7 +127,8 @@ fn errors_end_the_attempt_exactly_where_upstream_meets_them() {
             let answer = choose(&world.shape, &world.usage, want, &policy, &mut 1_000_000);
             let own = match answer {
                 Ok(offer) => Walk::Found(offer.picks),
-                Err(Failure::Fatal { device, .. }) => Walk::Fatal(device),
+                Err(Failure::Fatal { device: Some(device), .. }) => Walk::Fatal(device),
+                Err(Failure::Fatal { device: None, .. }) => panic!("no limit is passed"),
                 Err(Failure::Reason { .. } | Failure::Bounded) => Walk::Nothing,
             };
             let plain = walk_line(&world, want, 0, &mut Vec::new());

@@ -2,8 +2,8 @@
 
 use crate::change::Match;
 use crate::facts::{
-    Align, Alternative, Amount, AttributeValue, Capacity, ClaimSpec, Constraint, CounterSet,
-    DeviceRequest, Effect, Level, LinkClass, Taint, Toleration, Traits,
+    Access, Align, Alternative, Amount, AttributeValue, Capacity, ClaimSpec, Constraint,
+    CounterSet, DeviceRequest, Effect, Level, LinkClass, Taint, Toleration, Traits,
 };
 use crate::name::{Name, ProfileId, SelectorId, Shared};
 
@@ -59,7 +59,7 @@ impl World {
     }
 }
 
-pub(super) fn plain_traits() -> Traits {
+pub(in crate::device) fn plain_traits() -> Traits {
     Traits {
         profile: ProfileId(0),
         attributes: [].into(),
@@ -70,6 +70,8 @@ pub(super) fn plain_traits() -> Traits {
         binds_to_node: false,
         binding: None,
         reach: None,
+        access: Access::Open,
+        groups: [].into(),
     }
 }
 
@@ -82,6 +84,7 @@ pub(super) fn device(rank: u16, traits: Traits) -> ShapeDevice {
         domains: [None; 5],
         accelerator: None,
         node_local: true,
+        barred: None,
     }
 }
 
@@ -95,6 +98,7 @@ pub(super) fn ask(amount: Amount) -> Alternative {
         admin: false,
         tolerations: [].into(),
         capacity: [].into(),
+        derived: [].into(),
     }
 }
 
@@ -162,6 +166,7 @@ fn random_shape(chance: &mut Chance) -> Shape {
         if chance.percent(20) {
             one.driver = Name::new("nic.example.com");
         }
+        one.barred = chance.percent(4).then(|| Name::new("DRAOptionalNodeOperations"));
         if linked {
             let nic = *one.driver == *"nic.example.com";
             one.accelerator = if chance.percent(8) { None } else { Some(!nic) };
@@ -188,8 +193,11 @@ fn random_shape(chance: &mut Chance) -> Shape {
         let trouble = if chance.percent(50) { PoolTrouble::Incomplete } else { invalid };
         faults.push(PoolFault { pool: u16::from(chance.percent(50)), trouble });
     }
-    let counter =
-        |pool| ShapeCounter { pool, set: Name::new("set"), name: Name::new("memory"), total: 4 };
+    let grouped = chance.percent(50);
+    let counter = |pool| {
+        let (set, name) = (Name::new("set"), Name::new("memory"));
+        ShapeCounter { pool, set, name, total: 4, grouped }
+    };
     let counters = if plain { Vec::new() } else { vec![counter(0), counter(1)] };
     Shape::new(devices, faults, 2, pairs, counters)
 }
@@ -203,16 +211,21 @@ fn random_traits(chance: &mut Chance, plain: bool) -> Traits {
         if chance.percent(missing) {
             continue;
         }
-        let value = if chance.percent(3) {
-            AttributeValue::Unset
-        } else {
-            AttributeValue::Int(chance.below(2 + attributes.len()) as i64)
+        let mut number = || AttributeValue::Int(chance.below(2 + attributes.len()) as i64);
+        let value = match [number(), number()] {
+            [one, _] if one == AttributeValue::Int(0) => one,
+            [one, two] if name == "y" => AttributeValue::List([one, two].into()),
+            [_, two] => two,
         };
+        let value = if chance.percent(3) { AttributeValue::Unset } else { value };
         attributes.push((Name::new(name), value));
     }
     traits.attributes = attributes.into();
     if chance.percent(12) {
         traits.taints = [taint()].into();
+    }
+    if chance.percent(3) {
+        traits.access = Access::Hidden(Name::new("DRADeviceBindingConditions"));
     }
     if plain {
         return traits;
@@ -220,6 +233,11 @@ fn random_traits(chance: &mut Chance, plain: bool) -> Traits {
     if chance.percent(30) {
         let counters = [(Name::new("memory"), 1 + chance.below(2) as i128)].into();
         traits.counters = [CounterSet { name: Name::new("set"), counters }].into();
+        let groups: &[&str] = [&[][..], &["a"], &["b"], &["a", "b"]][chance.below(4)];
+        if !groups.is_empty() {
+            let groups = groups.iter().map(|group| Name::new(group)).collect();
+            traits.groups = [(Name::new("set"), groups)].into();
+        }
     }
     if chance.percent(25) {
         traits.shareable = chance.percent(70);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::node::Scarce;
-use super::seen::{Dev, Seen, charge};
+use super::seen::{Dev, Seen, charge, groups_of};
 use crate::*;
 
 /// A claim that is to be allocated.
@@ -53,7 +53,9 @@ enum Stage {
     Faulty,
     Error,
     No,
+    Hidden,
     Unfit,
+    KeptBack,
     Tainted,
     Taken,
     Short,
@@ -136,9 +138,16 @@ impl<'a> Ask<'a> {
             Match::No => return Stage::No,
             Match::Error => return Stage::Error,
         }
-        let asks = !alternative.capacity.is_empty() || device.traits.shareable;
+        if matches!(device.traits.access, Access::Hidden(_)) {
+            return Stage::Hidden;
+        }
+        let policies = device.traits.capacity.iter().any(|c| c.policy.is_some());
+        let asks = !alternative.capacity.is_empty() || device.traits.shareable || policies;
         let draws = if asks { draws(device, alternative) } else { Some(Vec::new()) };
         let Some(draws) = draws else { return Stage::Unfit };
+        if device.barred {
+            return Stage::KeptBack;
+        }
         let tainted = device.traits.taints.iter().any(|taint| {
             taint.effect != Effect::PreferNoSchedule
                 && !alternative.tolerations.iter().any(|t| t.tolerates(taint))
@@ -190,7 +199,7 @@ impl<'a> Ask<'a> {
             let count = match alternative.amount {
                 Amount::Count(count) => count as usize,
                 Amount::All => {
-                    let all = stages.iter().filter(|s| **s >= Stage::Tainted).count();
+                    let all = stages.iter().filter(|s| **s >= Stage::KeptBack).count();
                     let fit = stages.iter().filter(|s| **s == Stage::Fits).count();
                     if fit < all || all == 0 {
                         continue;
@@ -266,17 +275,37 @@ impl<'a> Ask<'a> {
         let pools = self.seen.pools.iter();
         let mut left: Vec<_> =
             pools.map(|p| if part.free { p.totals.clone() } else { p.left.clone() }).collect();
-        for (n, pick) in picks.iter().enumerate() {
+        let pools = self.seen.pools.iter();
+        let mut members: Vec<_> =
+            pools.map(|p| if part.free { BTreeMap::new() } else { p.members.clone() }).collect();
+        // Who only looks takes nothing.
+        let takes: Vec<&Pick> = picks.iter().filter(|p| !self.alternative(p).admin).collect();
+        for (n, pick) in takes.iter().enumerate() {
             let device = &self.seen.devices[pick.device];
-            let again = picks[..n].iter().any(|p| p.device == pick.device)
+            let again = takes[..n].iter().any(|p| p.device == pick.device)
                 || device.shares > 0 && !part.free;
             if device.traits.counters.is_empty() || device.traits.shareable && again {
                 continue;
             }
-            charge(&mut left[device.pool], &device.traits.counters);
-            // Every counter of the pool is compared, not only those that the device uses.
-            if left[device.pool].values().any(|l| *l < 0) {
+            let uses = &device.traits.counters;
+            charge(&mut left[device.pool], uses);
+            // A counter that is overdrawn by others is no matter to who does not use it.
+            let takes = |set: &CounterUse, (counter, amount): &(Name, i128)| {
+                *amount > 0
+                    && left[device.pool]
+                        .get(&(set.name.clone(), counter.clone()))
+                        .is_some_and(|l| *l < 0)
+            };
+            if uses.iter().any(|set| set.counters.iter().any(|c| takes(set, c))) {
                 return false;
+            }
+            for set in uses {
+                let own = groups_of(device.traits, &set.name);
+                let of = members[device.pool].entry(set.name.clone()).or_default();
+                if !admits(of, &own) {
+                    return false;
+                }
+                of.push(own);
             }
         }
         true
@@ -328,19 +357,18 @@ impl<'a> Ask<'a> {
             let Some(value) = self.seen.attribute(device, &constraint.attribute) else {
                 return false;
             };
-            let odd =
-                |v: &AttributeValue| matches!(v, AttributeValue::List(_) | AttributeValue::Unset);
-            if let Some(first) = values.first() {
-                if odd(value) || !constraint.distinct && value != *first {
-                    return false;
-                }
-                if constraint.distinct && values.contains(&value) {
-                    return false;
-                }
+            let both =
+                |a: &AttributeValue, b: &AttributeValue| parts(a).any(|x| parts(b).any(|y| x == y));
+            if !values.is_empty() && *value == AttributeValue::Unset {
+                return false;
+            }
+            if constraint.distinct && values.iter().any(|v| both(v, value)) {
+                return false;
             }
             values.push(value);
         }
-        true
+        let shared = |one: &AttributeValue| values.iter().all(|v| parts(v).any(|x| x == one));
+        values.len() < 2 || constraint.distinct || parts(values[0]).any(shared)
     }
 
     /// Whether devices are of one domain, and (if that is asked) something is known of it.
@@ -516,11 +544,11 @@ impl<'a> Ask<'a> {
         let stages = self.stages(alternative, false);
         let count = |at_least: Stage| stages.iter().filter(|s| **s >= at_least).count();
         let errors = stages.iter().filter(|s| **s == Stage::Error).count();
-        let selected = count(Stage::Unfit);
+        let selected = count(Stage::Hidden);
         let asked = match alternative.amount {
             Amount::Count(n) => n as usize,
             // All that match, also those that can't give the capacity asked.
-            Amount::All => selected.max(1),
+            Amount::All => count(Stage::Unfit).max(1),
         };
         if stages.is_empty() {
             return Reason::NoDevices;
@@ -557,6 +585,11 @@ impl<'a> Ask<'a> {
             })
         };
         let devices = || 0..self.seen.devices.len();
+        let kept = |d: &Dev<'_>| d.barred || matches!(d.traits.access, Access::Hidden(_));
+        if devices().filter(|d| is(*d, &kept)).count() < asked {
+            return Reason::DevicesKeptBack;
+        }
+        let tainted = |d: &Dev<'_>| kept(d) || tainted(d);
         if devices().filter(|d| is(*d, &tainted)).count() < asked {
             return Reason::DeviceTainted;
         }
@@ -641,6 +674,27 @@ impl<'a> Ask<'a> {
     }
 }
 
+/// Whether a device of these groups goes with those that are there: of the first it is said whether
+/// they have groups, and then all of them have one in common.
+fn admits(members: &[Vec<Name>], own: &[Name]) -> bool {
+    let Some(first) = members.first() else { return true };
+    let with_groups = || members.iter().filter(|groups| !groups.is_empty());
+    first.is_empty() == own.is_empty()
+        && (own.is_empty() || own.iter().any(|g| with_groups().all(|of| of.contains(g))))
+}
+
+/// The scalars of a value.
+fn parts(value: &AttributeValue) -> Box<dyn Iterator<Item = &AttributeValue> + '_> {
+    match value {
+        AttributeValue::List(all) => Box::new(all.iter()),
+        AttributeValue::Unset => Box::new(std::iter::empty()),
+        AttributeValue::Int(_)
+        | AttributeValue::Bool(_)
+        | AttributeValue::String(_)
+        | AttributeValue::Version(_) => Box::new(std::iter::once(value)),
+    }
+}
+
 /// What a request takes of each capacity of a device; none where it never can.
 fn draws(device: &Dev<'_>, alternative: &Alternative) -> Option<Vec<i128>> {
     let asked = |name: &Name| alternative.capacity.iter().find(|(n, _)| n == name).map(|(_, a)| *a);
@@ -669,7 +723,17 @@ fn draws(device: &Dev<'_>, alternative: &Alternative) -> Option<Vec<i128>> {
             }
             (Some(amount), Some(_)) => amount,
         };
-        (taken <= capacity.nanos).then_some(taken)
+        // Without a default all of it is asked for, which the policy may not allow.
+        let all = asked(&capacity.name).is_none();
+        let allowed = match policy.filter(|p| all && p.default.is_none()) {
+            None => true,
+            Some(policy) if !policy.valid.is_empty() => policy.valid.contains(&taken),
+            Some(policy) => policy.range.is_none_or(|(min, max, step)| {
+                let above = taken - min.unwrap_or(0);
+                max.is_none_or(|max| taken <= max) && step.is_none_or(|step| above % step == 0)
+            }),
+        };
+        (allowed && taken <= capacity.nanos).then_some(taken)
     };
     device.traits.capacity.iter().map(draw).collect()
 }

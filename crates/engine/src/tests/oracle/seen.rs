@@ -21,6 +21,8 @@ pub(super) struct Dev<'w> {
     pub(super) pool: usize,
     /// Index into the links' members.
     member: Option<usize>,
+    /// Not given out on this node.
+    pub(super) barred: bool,
     /// Held whole.
     pub(super) taken: bool,
     /// Shares of it that are held.
@@ -34,6 +36,8 @@ pub(super) struct PoolSeen {
     /// Totals of each counter, and what is left.
     pub(super) totals: BTreeMap<(Name, Name), i128>,
     pub(super) left: BTreeMap<(Name, Name), i128>,
+    /// The compatibility groups of the devices in use, by counter set.
+    pub(super) members: BTreeMap<Name, Vec<Vec<Name>>>,
 }
 
 fn reaches(reach: &Reach, key: &NodeKey, node: &Node) -> bool {
@@ -70,6 +74,12 @@ impl<'w> Seen<'w> {
                 .flat_map(|s| &s.devices)
                 .any(|d| d.traits.binding.as_ref().is_some_and(|b| !b.conditions.is_empty()))
         };
+        let sound = |pool: &&(&'w PoolKey, &'w Pool)| {
+            let mut alone = Self { devices: Vec::new(), pools: Vec::new(), links };
+            alone.pool(pool.0, pool.1, key, node, held);
+            alone.pools.iter().all(|pool| pool.trouble.is_none())
+        };
+        let conditional = |pool: &&(&'w PoolKey, &'w Pool)| conditional(pool) && sound(pool);
         let pools: Vec<(&PoolKey, &Pool)> = world.pools.iter().collect();
         let first = pools.iter().filter(|p| !conditional(p));
         let last = pools.iter().filter(conditional);
@@ -113,9 +123,14 @@ impl<'w> Seen<'w> {
             }
         }
         let mut left = totals.clone();
+        let mut consumers: BTreeMap<Name, Vec<Vec<Name>>> = BTreeMap::new();
         for device in current.iter().flat_map(|s| &s.devices) {
             if of(&device.name).next().is_some() {
                 charge(&mut left, &device.traits.counters);
+                for set in &device.traits.counters {
+                    let groups = groups_of(&device.traits, &set.name);
+                    consumers.entry(set.name.clone()).or_default().push(groups);
+                }
             }
         }
         let members = self.links.map_or(&[][..], |l| &l.members);
@@ -132,13 +147,20 @@ impl<'w> Seen<'w> {
                     traits: &device.traits,
                     pool: self.pools.len(),
                     member,
-                    taken: of(&device.name).any(|h| !h.share),
+                    barred: matches!(device.traits.access, Access::Barred(_))
+                        || match &slice.granting {
+                            Granting::Always => false,
+                            Granting::IfDeclared(feature) => !node.features.contains(feature),
+                            Granting::Never(_) => true,
+                        },
+                    // A device that is not shared any more is held whole by its old shares.
+                    taken: of(&device.name).any(|h| !h.share || !device.traits.shareable),
                     shares: of(&device.name).filter(|h| h.share).count(),
                     consumed,
                 });
             }
         }
-        self.pools.push(PoolSeen { trouble, totals, left });
+        self.pools.push(PoolSeen { trouble, totals, left, members: consumers });
     }
 
     fn member(&self, at: usize) -> Option<&LinkMember> {
@@ -182,9 +204,15 @@ impl<'w> Seen<'w> {
             Level::Root => "resource.kubernetes.io/pcieRoot",
             Level::Island | Level::Switch | Level::Rail => return None,
         };
-        let value = self.attribute(at, name)?;
-        (!matches!(value, AttributeValue::List(_) | AttributeValue::Unset))
-            .then(|| format!("attribute {value:?}"))
+        let value = match self.attribute(at, name)? {
+            AttributeValue::List(all) => all.first()?,
+            value @ (AttributeValue::Int(_)
+            | AttributeValue::Bool(_)
+            | AttributeValue::String(_)
+            | AttributeValue::Version(_)
+            | AttributeValue::Unset) => value,
+        };
+        (*value != AttributeValue::Unset).then(|| format!("attribute {value:?}"))
     }
 
     pub(super) fn attribute(&self, at: usize, name: &str) -> Option<&AttributeValue> {
@@ -219,6 +247,12 @@ impl<'w> Seen<'w> {
 fn held_of<'h>(held: &[&'h HeldDevice], pool: &PoolKey, device: &Name) -> Vec<&'h HeldDevice> {
     let of = |h: &&&HeldDevice| h.device.pool == *pool && h.device.device == *device && !h.admin;
     held.iter().filter(of).copied().collect()
+}
+
+/// A device's compatibility groups for a counter set.
+pub(super) fn groups_of(traits: &Traits, set: &Name) -> Vec<Name> {
+    let of = traits.groups.iter().find(|(name, _)| name == set);
+    of.map_or_else(Vec::new, |(_, groups)| groups.to_vec())
 }
 
 /// Takes what a device uses from the counters.
