@@ -82,7 +82,7 @@ impl fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 /// Line and column of a byte offset, both from 1; columns count characters.
-fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
     let before = source.get(..offset).unwrap_or(source);
     let line = before.matches('\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);

@@ -19,6 +19,7 @@
 mod ast;
 mod attribute;
 mod check;
+mod compared;
 mod cost;
 mod device;
 mod error;
@@ -39,6 +40,7 @@ mod tests;
 mod types;
 mod value;
 
+pub use compared::Compared;
 pub use device::{Device, DeviceError};
 pub use error::{CompileError, CompileErrorKind, EvalError, EvalErrorKind};
 pub use explain::{Read, Step};

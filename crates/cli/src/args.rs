@@ -56,6 +56,7 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     Why(WhyArgs),
     Devices(DevicesArgs),
+    Lint(LintArgs),
     Completion(CompletionArgs),
 }
 
@@ -154,6 +155,43 @@ Examples:
   Which of them have 40 GiB or more:
     phalanx devices -f dump/ --class gpu.nvidia.com \\
       --where 'device.capacity[\"gpu.nvidia.com\"].memory.compareTo(quantity(\"40Gi\")) >= 0'";
+
+/// Find what will fail before it is submitted
+///
+/// Selectors that match no device or end in an error, constraints on attributes that nobody
+/// publishes, names that lead nowhere, pools that are not whole, labels that the slices contradict,
+/// what no node could ever hold, and what the API server would refuse. Give the cluster's objects
+/// beside what is to be submitted. Every rule is explained in docs/guide/lint.md.
+#[derive(Debug, Args)]
+#[command(after_help = LINT_EXAMPLES)]
+pub(crate) struct LintArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// Show findings of this severity and graver ones
+    ///
+    /// The exit code depends on errors alone, and counts are of all.
+    #[arg(long, value_enum, default_value_t = Level::Info, value_name = "SEVERITY")]
+    pub(crate) severity: Level,
+    /// Print findings for people, or a document for programs (docs/schema.md)
+    #[arg(short, long, value_enum, default_value_t = LintOutput::Table, value_name = "FORMAT")]
+    pub(crate) output: LintOutput,
+}
+
+const LINT_EXAMPLES: &str = "\
+Examples:
+  A manifest against what the cluster publishes:
+    phalanx lint -f dump/ -f job.yaml
+  Straight from the cluster:
+    kubectl get nodes,resourceslices,deviceclasses -o yaml | phalanx lint -f - -f job.yaml
+  In a pipeline, where only errors matter:
+    phalanx lint -f dump/ -f manifests/ --severity error
+  For a script, each finding's rule and place:
+    phalanx lint -f dump/ -o json | jq -r '.findings[] | \"\\(.file):\\(.line) \\(.code)\"'
+
+Exit codes:
+  0  nothing is an error
+  1  something is
+  2  the command line is wrong, or nothing could be read";
 
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
@@ -264,6 +302,26 @@ pub(crate) enum Output {
     Json,
     /// For programs
     Yaml,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// It would fail
+    Error,
+    /// It may fail, or does something else than it seems to
+    Warning,
+    /// Worth knowing
+    Info,
+}
+
+/// How `lint` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LintOutput {
+    /// For people
+    Table,
+    /// For programs
+    Json,
 }
 
 /// When colours are used.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use phalanx_cluster::edit::Target;
+use phalanx_cluster::lint::{Lint, Refusal};
 use phalanx_cluster::view::FindingView;
 use phalanx_objects::ObjectRef;
-use phalanx_objects::read::{Problem, Severity};
+use phalanx_objects::read::{Problem, Severity, Source, Spot};
 
 use crate::screen::{BAD, DIM, WARN, clean, paint};
 
@@ -22,7 +23,7 @@ struct Excerpt {
 }
 
 /// Findings, and the lines that go with some of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     views: Vec<FindingView>,
     excerpts: Vec<Excerpt>,
@@ -59,6 +60,52 @@ impl Findings {
         });
     }
 
+    /// Keeps what the API server would refuse.
+    pub(crate) fn refusal(
+        &mut self,
+        object: &ObjectRef,
+        source: &Source,
+        spot: &Spot,
+        refusal: Refusal,
+    ) {
+        let view = FindingView {
+            severity: refusal.rule.severity().as_str().to_owned(),
+            object: Some(Target::from(&placed(object)).to_string()),
+            file: Some(source.file.to_string()),
+            line: Some(u64::from(spot.line)),
+            path: Some(refusal.path),
+            message: refusal.message,
+        };
+        self.spotted(view, Some(spot));
+    }
+
+    /// Keeps a finding of `lint`.
+    pub(crate) fn lint(&mut self, lint: Lint) {
+        self.views.push(FindingView {
+            severity: lint.severity.as_str().to_owned(),
+            object: lint.object.as_ref().map(|object| Target::from(object).to_string()),
+            file: Some(lint.source.file.to_string()).filter(|file| !file.is_empty()),
+            line: Some(u64::from(lint.source.line)).filter(|line| *line > 0),
+            path: Some(lint.path).filter(|path| !path.is_empty()),
+            message: lint.message,
+        });
+    }
+
+    /// Keeps a finding whose place in its line is known, or not.
+    pub(crate) fn spotted(&mut self, view: FindingView, spot: Option<&Spot>) {
+        let whole = spot.filter(|spot| spot.text_column == spot.column);
+        if let (Some(spot), Some(file)) = (whole, view.file.clone()) {
+            self.excerpts.push(Excerpt {
+                file,
+                line: u64::from(spot.line),
+                message: view.message.clone(),
+                text: spot.text.clone(),
+                column: spot.column as usize,
+            });
+        }
+        self.views.push(view);
+    }
+
     /// Keeps a warning about the command line.
     pub(crate) fn option(&mut self, message: &str) {
         self.views.push(FindingView {
@@ -92,6 +139,12 @@ impl Findings {
         self.views.iter().enumerate().map(|(index, view)| self.one(index, view)).collect()
     }
 
+    /// As [`render`](Self::render), with an empty line after each.
+    pub(crate) fn render_apart(&self) -> String {
+        let all = self.views.iter().enumerate();
+        all.map(|(index, view)| self.one(index, view) + "\n").collect()
+    }
+
     /// As [`render`](Self::render), without what is only worth knowing: for answers about
     /// something else.
     pub(crate) fn render_grave(&self) -> String {
@@ -117,7 +170,7 @@ impl Findings {
 }
 
 /// An object that names no namespace is in `default`, as kubectl has it.
-fn placed(object: &ObjectRef) -> ObjectRef {
+pub(crate) fn placed(object: &ObjectRef) -> ObjectRef {
     let mut object = object.clone();
     if object.kind.is_namespaced() && object.namespace.is_empty() {
         "default".clone_into(&mut object.namespace);

@@ -1,18 +1,22 @@
 //! From the command line to objects: which rules hold, which texts are read, and what is wrong with
 //! them. What the objects mean is left to the crates below.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use phalanx_cluster::lint::{refusals, refused_admin_access};
 use phalanx_cluster::view::{CompatView, FindingView};
 use phalanx_cluster::world::World;
 use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source, Version};
-use phalanx_objects::read::{self, Item};
+use phalanx_objects::Object;
+use phalanx_objects::read::{self, Item, Problem};
 
 use crate::args::InputArgs;
 use crate::cel;
 use crate::exit::Failure;
 use crate::files::{Files, Unreadable};
-use crate::findings::Findings;
+use crate::findings::{Findings, placed};
 
 /// The version and the gates that are asked for.
 fn compat(args: &InputArgs) -> Result<Compat, Failure> {
@@ -62,62 +66,172 @@ pub(crate) struct Input {
     pub(crate) findings: Findings,
 }
 
+/// What was read, and what the reader itself found: for who says what is wrong in words of his own.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// The objects, lowered.
+    pub(crate) world: World,
+    /// What is wrong with the command line.
+    pub(crate) options: Findings,
+    /// What the reader found.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Texts that are held, to be looked at more than once.
+#[derive(Debug, Default)]
+pub(crate) struct Texts(Vec<(String, Vec<u8>)>);
+
+impl Texts {
+    /// All that the command line names.
+    pub(crate) fn of(args: &InputArgs) -> Result<Self, Failure> {
+        let mut texts = Self::default();
+        let files = Files::find(&args.filenames).map_err(unreadable)?;
+        let mut keep = |file: &str, bytes: &[u8]| texts.0.push((file.to_owned(), bytes.to_owned()));
+        files.read(&mut keep).map_err(unreadable)?;
+        Ok(texts)
+    }
+
+    /// Each with its name, in the order of the input.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(file, bytes)| (file.as_str(), bytes.as_slice()))
+    }
+
+    /// Which in the order of the input a text is.
+    pub(crate) fn place(&self, name: &str) -> usize {
+        self.0.iter().position(|(file, _)| file == name).unwrap_or(self.0.len())
+    }
+}
+
 /// Reads all that the command line names. Where a scheduler is named, only its pods are decided.
 ///
 /// # Errors
 /// When the version, a gate or a path is wrong, or when nothing in any of the files is an object.
 pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, Failure> {
-    let compat = compat(args)?;
-    let mut findings = Findings::default();
-    for warning in compat.warnings() {
-        findings.option(&format!("--feature-gates: {warning}"));
-    }
-    let mut lowering = Lowering::new(compat);
-    if let Some(scheduler) = scheduler {
-        lowering = lowering.for_scheduler(scheduler);
-    }
-    let mut world = World::new(lowering);
+    let mut reading = Reading::new(args, scheduler)?;
     let files = Files::find(&args.filenames).map_err(unreadable)?;
-    let mut ordinal = 0;
-    let mut found = false;
+    let mut findings = reading.options.clone();
+    let refused = RefCell::new(Vec::new());
+    let compat = reading.world.lowering().compat().clone();
+    let mut said = BTreeSet::new();
     let mut take = |file: &str, bytes: &[u8]| {
-        read::read(file, bytes, &mut |item| {
-            ordinal += 1;
-            match item {
-                Item::Object(object, source) => {
-                    found = true;
-                    let event = ObjectEvent::Applied(Box::new(object), place(&source, ordinal));
-                    world.absorb(event);
-                }
-                Item::Unknown { api_version, kind, source } => {
-                    found = true;
-                    world.skip(&api_version, &kind, place(&source, ordinal));
-                }
-                Item::Problem(problem) => {
-                    let lost = problem.severity == read::Severity::Error;
-                    if let Some(object) = problem.object.as_ref().filter(|_| lost) {
-                        world.unread(object.clone());
-                    }
+        let mut observe = |object: &Object, source: &read::Source, locate: &read::Locate<'_>| {
+            for refusal in refusals(object, &compat) {
+                let at = (source.clone(), locate(&refusal.path));
+                refused.borrow_mut().push((object.reference(), at, refusal));
+            }
+        };
+        read::read_observed(file, bytes, Some(&mut observe), &mut |item| {
+            for (object, at, refusal) in refused.take() {
+                said.insert((placed(&object), refusal.path.clone()));
+                findings.refusal(&object, &at.0, &at.1, refusal);
+            }
+            if let Some(problem) = reading.take(item) {
+                let object = problem.object.as_ref().map(placed);
+                // Of a field that is refused that is enough.
+                if !object.is_some_and(|object| said.contains(&(object, problem.path.clone()))) {
                     findings.problem(&problem);
                 }
             }
         });
     };
     files.read(&mut take).map_err(unreadable)?;
-    if !found {
-        let name = |path: &PathBuf| match path.to_str() {
-            Some("-") => "standard input".to_owned(),
-            Some(_) | None => path.display().to_string(),
-        };
-        let names = args.filenames.iter().map(name).collect::<Vec<_>>().join(", ");
-        let message = format!("There is nothing to answer from: {names} holds no object.");
-        return Err(Failure::new(message).after(&findings));
-    }
-    world.settle();
+    let world = reading.end(args, &findings)?;
     for finding in world.findings() {
-        findings.push(FindingView::from(finding), cel::of_finding(&world, finding));
+        let drawn = cel::of_finding(&world, finding);
+        let field = finding.object.clone().map(|object| (object, finding.path.clone()));
+        if drawn.is_some() || !field.is_some_and(|field| said.contains(&field)) {
+            findings.push(FindingView::from(finding), drawn);
+        }
+    }
+    for lint in refused_admin_access(&world) {
+        findings.lint(lint);
     }
     Ok(Input { world, findings })
+}
+
+/// Reads texts that are held.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_held(args: &InputArgs, texts: &Texts) -> Result<Held, Failure> {
+    let mut reading = Reading::new(args, None)?;
+    let options = reading.options.clone();
+    let mut findings = options.clone();
+    let mut problems = Vec::new();
+    for (file, bytes) in texts.iter() {
+        read::read(file, bytes, &mut |item| {
+            if let Some(problem) = reading.take(item) {
+                findings.problem(&problem);
+                problems.push(*problem);
+            }
+        });
+    }
+    let world = reading.end(args, &findings)?;
+    Ok(Held { world, options, problems })
+}
+
+/// A world that is being read.
+struct Reading {
+    world: World,
+    options: Findings,
+    ordinal: u64,
+    found: bool,
+}
+
+impl Reading {
+    fn new(args: &InputArgs, scheduler: Option<&str>) -> Result<Self, Failure> {
+        let compat = compat(args)?;
+        let mut options = Findings::default();
+        for warning in compat.warnings() {
+            options.option(&format!("--feature-gates: {warning}"));
+        }
+        let mut lowering = Lowering::new(compat);
+        if let Some(scheduler) = scheduler {
+            lowering = lowering.for_scheduler(scheduler);
+        }
+        Ok(Self { world: World::new(lowering), options, ordinal: 0, found: false })
+    }
+
+    /// Takes one thing in; hands back what is wrong with it.
+    fn take(&mut self, item: Item) -> Option<Box<Problem>> {
+        self.ordinal += 1;
+        match item {
+            Item::Object(object, source) => {
+                self.found = true;
+                let event = ObjectEvent::Applied(Box::new(object), place(&source, self.ordinal));
+                self.world.absorb(event);
+                None
+            }
+            Item::Unknown { api_version, kind, source } => {
+                self.found = true;
+                self.world.skip(&api_version, &kind, place(&source, self.ordinal));
+                None
+            }
+            Item::Problem(problem) => {
+                let lost = problem.severity == read::Severity::Error;
+                if let Some(object) = problem.object.as_ref().filter(|_| lost) {
+                    self.world.unread(object.clone());
+                }
+                Some(problem)
+            }
+        }
+    }
+
+    /// The world, settled.
+    fn end(self, args: &InputArgs, findings: &Findings) -> Result<World, Failure> {
+        if !self.found {
+            let name = |path: &PathBuf| match path.to_str() {
+                Some("-") => "standard input".to_owned(),
+                Some(_) | None => path.display().to_string(),
+            };
+            let names = args.filenames.iter().map(name).collect::<Vec<_>>().join(", ");
+            let message = format!("There is nothing to answer from: {names} holds no object.");
+            return Err(Failure::new(message).after(findings));
+        }
+        let mut world = self.world;
+        world.settle();
+        Ok(world)
+    }
 }
 
 /// The place of an object in the whole input.

@@ -9,6 +9,7 @@ mod exit;
 mod files;
 mod findings;
 mod input;
+mod lint;
 mod nearest;
 mod node;
 mod plan;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use args::{Cli, Command, CompletionArgs, Output, PlanOutput};
+use args::{Cli, Command, CompletionArgs, LintOutput, Output, PlanOutput};
 use exit::{Answer, FINE, Failure, MISUSE, Printed};
 
 fn main() -> ExitCode {
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => (question::plan(args), plan_format(args.output)),
         Command::Why(args) => (question::why(args), format(args.output)),
         Command::Devices(args) => (devices::run(args), format(args.output)),
+        Command::Lint(args) => (lint::run(args), lint_format(args.output)),
         Command::Completion(args) => (completion(args), Format::Text),
     };
     match (answer, &cli.command) {
@@ -41,6 +43,10 @@ fn main() -> ExitCode {
         (Err(failure), Command::Devices(_)) => {
             screen::complain(&failure.render());
             tell(&devices::no_answer(&failure), format)
+        }
+        (Err(failure), Command::Lint(_)) => {
+            screen::complain(&failure.render());
+            tell(&lint::no_answer(&failure), format)
         }
         (Err(failure), Command::Plan(_) | Command::Why(_) | Command::Completion(_)) => {
             screen::complain(&failure.render());
@@ -62,6 +68,13 @@ fn format(output: Output) -> Format {
         Output::Table => Format::Text,
         Output::Json => Format::Json,
         Output::Yaml => Format::Yaml,
+    }
+}
+
+fn lint_format(output: LintOutput) -> Format {
+    match output {
+        LintOutput::Table => Format::Text,
+        LintOutput::Json => Format::Json,
     }
 }
 
@@ -121,6 +134,9 @@ fn refuse(error: &clap::Error) -> ExitCode {
         std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     if args.iter().any(|arg| arg == "devices") {
         return tell(&devices::no_answer(&failure), wanted(&args));
+    }
+    if args.iter().any(|arg| arg == "lint") {
+        return tell(&lint::no_answer(&failure), wanted(&args));
     }
     tell(&question::no_answer(&failure), wanted(&args))
 }

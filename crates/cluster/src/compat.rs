@@ -361,7 +361,7 @@ fn switch(entry: &str) -> Result<(&str, bool), CompatError> {
 }
 
 /// Edits between two names, letters' case aside (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<u8> = b.bytes().map(|c| c.to_ascii_lowercase()).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.bytes().map(|c| c.to_ascii_lowercase()).enumerate() {

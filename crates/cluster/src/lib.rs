@@ -13,6 +13,7 @@ mod compat;
 pub mod cure;
 pub mod edit;
 mod finding;
+pub mod lint;
 mod lower;
 pub mod plan;
 pub mod raise;

@@ -6,6 +6,7 @@
 //! their scenarios, is left to the developers' tool and to tests.
 
 mod judge;
+mod linted;
 mod notation;
 mod run;
 mod says;

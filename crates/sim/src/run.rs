@@ -20,6 +20,7 @@ use phalanx_objects::read::{Item, read};
 use serde_json::Value;
 
 use crate::judge::judge;
+use crate::linted::{Found, linted};
 use crate::says::says;
 use crate::scenario::{DeviceOrderNote, Scenario, ScenarioError};
 
@@ -49,11 +50,15 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
     let manifests = scenario.manifests()?;
     let things: Vec<Thing> = manifests.iter().map(thing).collect::<Result<_, _>>()?;
     let mut wrong = Vec::new();
-    let direct = setting.plan("directly", &things, &mut wrong);
+    let (direct, found) = setting.plan("directly", &things, &mut wrong);
     let dumped = read_back(&things)?;
-    let dumped = setting.plan("dumped", &dumped, &mut wrong);
+    let (dumped, _) = setting.plan("dumped", &dumped, &mut wrong);
     let reversed: Vec<Thing> = things.into_iter().rev().collect();
-    let reversed = setting.plan("reversed", &reversed, &mut wrong);
+    let (reversed, found_reversed) = setting.plan("reversed", &reversed, &mut wrong);
+    if found != found_reversed {
+        let only = found.symmetric_difference(&found_reversed).next();
+        wrong.push(format!("reversed, lint finds something else: {only:?}."));
+    }
     for (way, other) in [("dumped", &dumped), ("reversed", &reversed)] {
         if *other != direct {
             let (ours, theirs) = (says(&direct), says(other));
@@ -144,7 +149,7 @@ impl Setting {
         Ok(Self { compat, now, policy, effort })
     }
 
-    fn plan(&self, way: &str, things: &[Thing], wrong: &mut Vec<String>) -> Document {
+    fn plan(&self, way: &str, things: &[Thing], wrong: &mut Vec<String>) -> (Document, Found) {
         let mut world = World::new(Lowering::new(self.compat.clone()));
         for (at, thing) in things.iter().enumerate() {
             let source = Source { file: Arc::from(""), line: 0, ordinal: at as u64 };
@@ -161,7 +166,8 @@ impl Setting {
         let view = ViewOptions { trials: Some(Trials::for_plan(&world)), alone: false };
         let document = plan_document(&mut world, &plan, &view);
         cures(way, &world, &options, &document, wrong);
-        document
+        let found = linted(way, &world, &options, &document, wrong);
+        (document, found)
     }
 }
 

@@ -6,4 +6,5 @@ mod command;
 mod common;
 mod devices;
 mod examples;
+mod lint;
 mod why;

@@ -175,7 +175,7 @@ fn sentence(expression: &str, device: &DeviceKey, count: u64, error: &str) -> St
 }
 
 /// An expression on one line, cut where it is long.
-fn shortened(expression: &str) -> String {
+pub(crate) fn shortened(expression: &str) -> String {
     let line = expression.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= EXPRESSION_MAX {
         return line;

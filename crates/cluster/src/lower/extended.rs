@@ -10,7 +10,7 @@ use super::{Dependent, Lowering};
 use crate::compat::Gate;
 
 /// Before the name of a class, the extended resource that every class serves.
-const IMPLICIT: &str = "deviceclass.resource.kubernetes.io/";
+pub(crate) const IMPLICIT: &str = "deviceclass.resource.kubernetes.io/";
 
 /// What is asked or offered under a name of the extended form, with how much.
 pub(super) fn extended(resources: &Resources) -> impl Iterator<Item = &Name> {

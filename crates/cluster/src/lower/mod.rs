@@ -53,8 +53,11 @@ use slice::{Alike, Profiles};
 use unchecked::Unchecked;
 
 pub(crate) use amount::is_device_counter;
+pub(crate) use erring::shortened;
 pub(crate) use events::named;
+pub(crate) use extended::IMPLICIT as IMPLICIT_RESOURCE;
 pub use look::{ClaimInfo, ClaimName, DeviceInfo, Failing, GroupInfo, PodInfo, RoleInfo};
+pub(crate) use selector::unite;
 
 /// Something that happened to an object.
 #[derive(Clone, Debug)]

@@ -302,7 +302,7 @@ impl Live {
     }
 }
 
-fn unite(all: &mut Reads, more: &Reads) {
+pub(crate) fn unite(all: &mut Reads, more: &Reads) {
     all.driver |= more.driver;
     all.allow_multiple_allocations |= more.allow_multiple_allocations;
     for (all, more) in

@@ -132,7 +132,7 @@ impl UncheckedSet {
 
 impl Lowering {
     /// What is not checked, each kind once, on the first pod that asks for it.
-    pub(super) fn unchecked(&self) -> Vec<Finding> {
+    pub(crate) fn unchecked(&self) -> Vec<Finding> {
         let kinds = self.index.unchecked.iter();
         kinds.filter_map(|(kind, askers)| self.unchecked_of(*kind, askers.iter())).collect()
     }

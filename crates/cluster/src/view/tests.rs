@@ -6,7 +6,15 @@ use serde_json::Value;
 
 use super::*;
 
-const PAGE: &str = include_str!("../../../../docs/schema.md");
+const WHOLE: &str = include_str!("../../../../docs/schema.md");
+
+/// Where the schema of `lint` begins.
+const LINT: &str = "\n# The JSON of `lint`\n";
+
+/// The page as far as it is about plans.
+fn page() -> &'static str {
+    WHOLE.split_once(LINT).map_or(WHOLE, |(page, _)| page)
+}
 
 /// Maps whose keys are names of the user's: their inside is no part of the schema.
 const MAPS: [&str; 2] = ["compat.featureGates", "pods[].devices[].consumedCapacity"];
@@ -118,8 +126,8 @@ fn paths(value: &Value, at: &str, into: &mut BTreeSet<String>) {
 }
 
 /// First cells of the page's tables.
-fn described() -> BTreeSet<String> {
-    PAGE.lines()
+fn described(page: &str) -> BTreeSet<String> {
+    page.lines()
         .filter_map(|line| line.strip_prefix("| `"))
         .filter_map(|line| line.split_once('`'))
         .map(|(path, _)| path.to_owned())
@@ -131,12 +139,38 @@ fn the_page_describes_every_field_and_no_other() {
     let document = serde_json::to_value(full()).expect("a document");
     let mut written = BTreeSet::new();
     paths(&document, "", &mut written);
-    let described = described();
+    let described = described(page());
     let missing: Vec<_> = written.difference(&described).collect();
     let stale: Vec<_> = described.difference(&written).collect();
     assert!(missing.is_empty(), "docs/schema.md does not describe {missing:?}");
     assert!(stale.is_empty(), "docs/schema.md describes what is not written: {stale:?}");
-    assert!(PAGE.contains(API_VERSION));
+    assert!(page().contains(API_VERSION));
+}
+
+#[test]
+fn the_page_describes_the_schema_of_lint_too() {
+    use crate::lint::{LINT_API_VERSION, LintDocument, LintFindingView, LintSummary, PositionView};
+    let finding = LintFindingView {
+        code: "c",
+        severity: "error",
+        object: None,
+        file: None,
+        line: None,
+        path: None,
+        position: Some(PositionView { line: 1, column: 1 }),
+        message: "m".into(),
+    };
+    let document = LintDocument {
+        api_version: LINT_API_VERSION,
+        compat: full().compat,
+        findings: vec![finding],
+        summary: LintSummary::default(),
+    };
+    let mut written = BTreeSet::new();
+    paths(&serde_json::to_value(document).expect("a document"), "", &mut written);
+    let (_, page) = WHOLE.split_once(LINT).expect("the schema of lint");
+    assert_eq!(described(page), written);
+    assert!(page.contains(LINT_API_VERSION));
 }
 
 #[test]
@@ -155,14 +189,15 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     paths(&serde_json::to_value(full()).expect("a document"), "", &mut all);
     paths(&serde_json::to_value(bare).expect("a document"), "", &mut left);
     for path in all.difference(&left) {
-        let row = PAGE.lines().find(|line| line.starts_with(&format!("| `{path}`")));
+        let row = page().lines().find(|line| line.starts_with(&format!("| `{path}`")));
         let parent = [".nodes[].", ".checks[]."].iter().any(|part| path.contains(part));
         assert!(
             parent || row.is_some_and(|row| row.contains("optional")),
             "docs/schema.md does not call {path} optional"
         );
     }
-    for line in PAGE.lines().filter(|line| line.starts_with("| `") && line.contains(", optional |"))
+    for line in
+        page().lines().filter(|line| line.starts_with("| `") && line.contains(", optional |"))
     {
         let path = line.trim_start_matches("| `").split('`').next().unwrap_or_default();
         assert!(

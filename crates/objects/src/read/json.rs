@@ -408,7 +408,7 @@ impl Text<'_, '_, '_> {
         let bytes = self.bytes.get(start..outline.end).unwrap_or_default();
         let tree = || json_tree::read(bytes, place);
         match shape.read(&mut serde_json::Deserializer::from_slice(bytes)) {
-            Ok(object) => self.reader.object(object, place, |_| tree()),
+            Ok(object) => self.reader.object(object, place, tree),
             Err(error) => self.item_error(shape, tree(), start, &error),
         }
     }

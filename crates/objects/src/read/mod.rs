@@ -13,6 +13,7 @@ mod tree;
 mod validate;
 mod yaml;
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 pub use problem::{Problem, Severity};
@@ -50,10 +51,40 @@ pub struct Source {
     pub line: u32,
 }
 
+/// Where a field stands, and the line with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Line, counted from 1.
+    pub line: u32,
+    /// Column in characters, counted from 1 (in bytes far down very long lines).
+    pub column: u32,
+    /// The line itself, or the part of it around the column if it is long.
+    pub text: String,
+    /// Where the column is in `text`, in characters counted from 1.
+    pub text_column: u32,
+}
+
+/// Finds where a field stands: the value at a path, or the deepest value on the way to it.
+pub type Locate<'a> = dyn Fn(&str) -> Spot + 'a;
+
 /// Reads all of a text and hands out what it holds, in its order. `file` is only named in messages.
 /// JSON and YAML are told apart by the text itself.
 pub fn read(file: &str, bytes: &[u8], sink: &mut dyn FnMut(Item)) {
-    let mut reader = Reader { report: Report::new(file, bytes), sink };
+    read_observed(file, bytes, None, sink);
+}
+
+/// Looks at each object before it is handed out, while its fields can still be found in the text.
+pub type Observe<'a> = dyn FnMut(&Object, &Source, &Locate<'_>) + 'a;
+
+/// As [`read`]; each object is shown to `observe` first, and after it what is wrong with it is
+/// handed out.
+pub fn read_observed<'a>(
+    file: &str,
+    bytes: &'a [u8],
+    observe: Option<&'a mut Observe<'a>>,
+    sink: &'a mut dyn FnMut(Item),
+) {
+    let mut reader = Reader { report: Report::new(file, bytes), observe, sink };
     if let Some(encoding) = foreign_encoding(bytes) {
         let message = format!("The file is in {encoding}; save it as UTF-8.");
         reader.problem(Place { line: 1, column: 1 }, &[], None, message);
@@ -77,6 +108,7 @@ fn foreign_encoding(bytes: &[u8]) -> Option<&'static str> {
 /// Hands out what the two formats find.
 struct Reader<'a> {
     report: Report<'a>,
+    observe: Option<&'a mut Observe<'a>>,
     sink: &'a mut dyn FnMut(Item),
 }
 
@@ -187,7 +219,7 @@ impl Reader<'_> {
                         self.reported(Severity::Warning, place, &near.path, reference, message);
                     }
                 }
-                self.object(object, node.place, |_| Some(node.clone()));
+                self.object(object, node.place, || Some(node.clone()));
             }
             Err(error) => self.tree_error(shape.kind(), node, &error),
         }
@@ -204,15 +236,20 @@ impl Reader<'_> {
     }
 
     /// Checks an object and hands it out. `tree` finds its tree again where a place is needed.
-    fn object(
-        &mut self,
-        mut object: Object,
-        place: Place,
-        tree: impl FnOnce(&mut Self) -> Option<Node>,
-    ) {
+    fn object(&mut self, mut object: Object, place: Place, tree: impl Fn() -> Option<Node>) {
+        let source = self.source(place.line);
+        if let Some(observe) = &mut self.observe {
+            let report = &self.report;
+            let found = OnceCell::new();
+            let locate = |path: &str| {
+                let tree = found.get_or_init(&tree).as_ref();
+                report.spot(tree.map_or(place, |tree| tree.locate(&tree::parse_path(path))))
+            };
+            observe(&object, &source, &locate);
+        }
         let issues = validate::check(&object);
         if !issues.is_empty() {
-            let tree = tree(self);
+            let tree = tree();
             let usable = issues.iter().all(|issue| issue.severity == Severity::Warning);
             for issue in issues {
                 let place = tree.as_ref().map_or(place, |tree| tree.locate(&issue.path));
@@ -226,7 +263,6 @@ impl Reader<'_> {
         if !object.kind().is_namespaced() {
             object.metadata_mut().namespace.clear();
         }
-        let source = self.source(place.line);
         (self.sink)(Item::Object(object, source));
     }
 }

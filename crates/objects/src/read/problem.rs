@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use super::Spot;
 use super::tree::Place;
 use crate::object::ObjectRef;
 
@@ -69,6 +70,12 @@ impl<'a> Report<'a> {
         let (text, text_column) = self.excerpt(place);
         let (file, Place { line, column }) = (Arc::clone(&self.file), place);
         Problem { severity, object, file, line, column, path, message, text, text_column }
+    }
+
+    /// A place with its line.
+    pub(super) fn spot(&self, place: Place) -> Spot {
+        let (text, text_column) = self.excerpt(place);
+        Spot { line: place.line, column: place.column, text, text_column }
     }
 
     /// The place of a byte.

@@ -71,6 +71,33 @@ pub(super) fn path_text(path: &[Step]) -> String {
     text
 }
 
+/// Reads a path as [`path_text`] writes it. What it would not write ends the path.
+pub(super) fn parse_path(text: &str) -> Path {
+    let mut path = Path::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (step, after) = if let Some(quoted) = rest.strip_prefix("[\"") {
+            let Some((key, after)) = quoted.split_once("\"]") else { return path };
+            (Step::Key(key.to_owned().into()), after)
+        } else if let Some(numbered) = rest.strip_prefix('[') {
+            let Some((number, after)) = numbered.split_once(']') else { return path };
+            let Ok(index) = number.parse() else { return path };
+            (Step::Index(index), after)
+        } else {
+            let key = rest.strip_prefix('.').unwrap_or(rest);
+            let end = key.find(['.', '[']).unwrap_or(key.len());
+            let (key, after) = key.split_at(end);
+            if key.is_empty() {
+                return path;
+            }
+            (Step::Key(key.to_owned().into()), after)
+        };
+        path.push(step);
+        rest = after;
+    }
+    path
+}
+
 /// Why a tree is not the object that it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TreeError {

@@ -1,0 +1,212 @@
+//! What no node could ever hold, judged as `plan` judges it: pods and workloads that wait, and
+//! claims and templates that no pod uses yet, each with a pod that asks for nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use phalanx_objects::core::{Pod, PodResourceClaim, PodSpec};
+use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+use super::asked::asks;
+use super::bench::Bench;
+use super::{Lint, Rule};
+use crate::edit::kind_word;
+use crate::finding::{Severity, Source};
+use crate::lower::ObjectEvent;
+use crate::plan::{PlanOptions, plan};
+use crate::view::{ReasonView, VerdictWord, ViewOptions, plan_document};
+use crate::world::World;
+
+pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lint>) {
+    let world = bench.world;
+    if world.nodes_len() == 0 {
+        if !bench.waiting.is_empty() {
+            let message = "The input has no node, so that it was not tried whether any could hold the \
+                           pods. Add the nodes of the cluster.";
+            found.push(Lint::of_input(Rule::NoNodesRead, message));
+        }
+        return;
+    }
+    let blamed = blamed(found);
+    let subjects = subjects(bench);
+    let by_name: BTreeMap<&ObjectRef, &Subject> =
+        subjects.iter().map(|subject| (&subject.reference, subject)).collect();
+    let mut fork = world.clone();
+    let tried = try_out(&mut fork, &subjects);
+    let plan = plan(&mut fork, options);
+    let document = plan_document(&mut fork, &plan, &ViewOptions::default());
+    let pods = document.pods.iter().filter(|pod| pod.group.is_none()).map(|pod| {
+        let name = (Kind::Pod, pod.namespace.clone(), pod.name.clone());
+        (name, pod.verdict, &pod.reasons)
+    });
+    let groups = document.groups.iter().filter_map(|group| {
+        let kind =
+            [Kind::Job, Kind::Deployment].into_iter().find(|k| kind_word(*k) == group.kind)?;
+        let name = (kind, group.namespace.clone(), group.name.clone());
+        Some((name, group.verdict, &group.reasons))
+    });
+    for ((kind, namespace, name), verdict, reasons) in pods.chain(groups) {
+        if verdict != VerdictWord::Refused {
+            continue;
+        }
+        let own = ObjectRef { kind, namespace, name };
+        let reference = tried.get(&own).unwrap_or(&own);
+        let Some(subject) = by_name.get(reference) else {
+            continue;
+        };
+        let of_devices = |object: &ObjectRef| {
+            matches!(object.kind, Kind::ResourceClaim | Kind::ResourceClaimTemplate)
+        };
+        // That there is no device at all is said once.
+        let deviceless = bench.alike.is_empty() && subject.leans_on.iter().any(of_devices);
+        if deviceless || subject.leans_on.iter().any(|object| blamed.contains(object)) {
+            continue;
+        }
+        if let Some(message) = message(subject, reasons) {
+            let place = (&subject.reference, &subject.source);
+            found.push(Lint::new(Rule::NeverFits, place, subject.path, message));
+        }
+    }
+}
+
+fn message(subject: &Subject, reasons: &[ReasonView]) -> Option<String> {
+    let reason = reasons.first()?;
+    let what = if subject.tried { "a pod that uses it" } else { "it" };
+    let why = reason.message.trim_end_matches('.');
+    // The account says already that nothing else is in the way.
+    let why = match why.strip_prefix(crate::words::EVEN_THEN) {
+        Some(rest) => rest.trim_start_matches([',', ' ']),
+        None => why,
+    };
+    Some(format!(
+        "No node of the input could ever hold {what}, even with every other pod gone and everything \
+         healed: {why}."
+    ))
+}
+
+/// The objects of which an error was found that keeps pods from being placed.
+fn blamed(found: &[Lint]) -> BTreeSet<ObjectRef> {
+    let keeps = |lint: &&Lint| {
+        let of_spec =
+            !lint.path.starts_with("metadata.name") && !lint.path.starts_with("metadata.labels");
+        lint.severity == Severity::Error && of_spec
+    };
+    found.iter().filter(keeps).filter_map(|lint| lint.object.clone()).collect()
+}
+
+/// What is judged.
+#[derive(Debug)]
+struct Subject {
+    reference: ObjectRef,
+    source: Source,
+    path: &'static str,
+    /// Whether it is judged with a pod of ours.
+    tried: bool,
+    /// The objects whose errors would be its own: itself, its claims and templates, their classes.
+    leans_on: BTreeSet<ObjectRef>,
+}
+
+fn subjects(bench: &Bench<'_>) -> Vec<Subject> {
+    let mut classes: BTreeMap<ObjectRef, BTreeSet<ObjectRef>> = BTreeMap::new();
+    let holders = &bench.holders;
+    for holder in holders {
+        let named = asks(holder.devices, holder.at).into_iter().map(|ask| ObjectRef {
+            kind: Kind::DeviceClass,
+            namespace: String::new(),
+            name: ask.class.to_owned(),
+        });
+        classes.insert(holder.reference.clone(), named.collect());
+    }
+    let mut used: BTreeSet<ObjectRef> = used(bench.world);
+    let mut all = Vec::new();
+    for waiting in &bench.waiting {
+        let mut leans_on = BTreeSet::from([waiting.reference.clone()]);
+        for reference in claims_of(&waiting.reference.namespace, waiting.spec) {
+            leans_on.extend(classes.get(&reference).into_iter().flatten().cloned());
+            leans_on.insert(reference.clone());
+            used.insert(reference);
+        }
+        let reference = waiting.reference.clone();
+        let source = waiting.source.clone();
+        all.push(Subject { reference, source, path: waiting.at, tried: false, leans_on });
+    }
+    for holder in holders.iter().filter(|holder| !used.contains(&holder.reference)) {
+        let mut leans_on = classes.get(&holder.reference).cloned().unwrap_or_default();
+        leans_on.insert(holder.reference.clone());
+        let (reference, source) = (holder.reference.clone(), holder.source.clone());
+        all.push(Subject { reference, source, path: holder.at, tried: true, leans_on });
+    }
+    all
+}
+
+/// The claims and templates that a pod uses, whatever became of it: that a running pod's template
+/// fits is shown.
+fn used(world: &World) -> BTreeSet<ObjectRef> {
+    let mut used = BTreeSet::new();
+    let Some(objects) = world.objects() else { return used };
+    for object in objects.of_kind(Kind::Pod) {
+        if let Object::Pod(pod) = object {
+            used.extend(claims_of(object.namespace(), &pod.spec));
+        }
+    }
+    for object in objects.of_kind(Kind::Job).chain(objects.of_kind(Kind::Deployment)) {
+        if let Object::Job(job) = object {
+            used.extend(claims_of(object.namespace(), &job.spec.template.spec));
+        }
+        if let Object::Deployment(deployment) = object {
+            used.extend(claims_of(object.namespace(), &deployment.spec.template.spec));
+        }
+    }
+    used
+}
+
+fn claims_of(namespace: &str, spec: &PodSpec) -> Vec<ObjectRef> {
+    let reference = |kind, name: &String| ObjectRef {
+        kind,
+        namespace: namespace.to_owned(),
+        name: name.clone(),
+    };
+    let claims = spec.resource_claims.iter();
+    claims
+        .flat_map(|claim| {
+            let named = claim.resource_claim_name.iter();
+            let named = named.map(|name| reference(Kind::ResourceClaim, name));
+            let made = claim.resource_claim_template_name.iter();
+            named.chain(made.map(|name| reference(Kind::ResourceClaimTemplate, name)))
+        })
+        .collect()
+}
+
+/// Adds a pod for each claim or template that none uses; answers whose each pod is.
+fn try_out(fork: &mut World, subjects: &[Subject]) -> BTreeMap<ObjectRef, ObjectRef> {
+    let mut whose = BTreeMap::new();
+    for (index, subject) in subjects.iter().enumerate().filter(|(_, subject)| subject.tried) {
+        let holder = &subject.reference;
+        let name = format!("lint-{index}-{}", holder.name);
+        let pod = ObjectRef { kind: Kind::Pod, namespace: holder.namespace.clone(), name };
+        if fork.lowering().source(&pod).is_some() {
+            continue;
+        }
+        let is_template = holder.kind == Kind::ResourceClaimTemplate;
+        let claim = PodResourceClaim {
+            name: "devices".to_owned(),
+            resource_claim_name: (!is_template).then(|| holder.name.clone()),
+            resource_claim_template_name: is_template.then(|| holder.name.clone()),
+        };
+        let metadata = ObjectMeta {
+            name: pod.name.clone(),
+            namespace: pod.namespace.clone(),
+            ..ObjectMeta::default()
+        };
+        let mut spec = PodSpec { resource_claims: vec![claim], ..PodSpec::default() };
+        if let Some(scheduler) = fork.lowering().scheduler_name() {
+            spec.scheduler_name = scheduler.to_owned();
+        }
+        let object = Pod { metadata, spec, ..Pod::default() };
+        let source = subject.source.clone();
+        fork.absorb(ObjectEvent::Applied(Box::new(Object::from(object)), source));
+        whose.insert(pod, holder.clone());
+    }
+    fork.settle();
+    whose
+}

@@ -1,0 +1,181 @@
+//! Each rule over small worlds: one that breaks it, and one that just doesn't.
+
+mod limits;
+mod rules;
+
+use std::collections::BTreeSet;
+
+use phalanx_objects::{Item, read};
+
+use super::{Lint, Rule, lint};
+use crate::compat::{Compat, Version};
+use crate::finding::Source;
+use crate::lower::{Lowering, ObjectEvent};
+use crate::plan::PlanOptions;
+use crate::world::World;
+
+/// A world that breaks a rule in one field, and one that just doesn't.
+pub(super) struct Case {
+    pub(super) rule: Rule,
+    pub(super) path: &'static str,
+    pub(super) says: &'static [&'static str],
+    pub(super) text: String,
+    /// The text in which it is not broken.
+    pub(super) mended: String,
+}
+
+/// The world of a text. What the reader finds is not looked at.
+pub(super) fn world_of(compat: Compat, text: &str) -> World {
+    let mut world = World::new(Lowering::new(compat));
+    let mut ordinal = 0;
+    read("test.yaml", text.as_bytes(), &mut |item| {
+        if let Item::Object(object, source) = item {
+            ordinal += 1;
+            let source = Source { file: source.file, line: source.line, ordinal };
+            world.absorb(ObjectEvent::Applied(Box::new(object), source));
+        }
+    });
+    world.settle();
+    world
+}
+
+pub(super) fn found_with(compat: Compat, text: &str) -> Vec<Lint> {
+    lint(&world_of(compat, text), &PlanOptions::default())
+}
+
+pub(super) fn found(text: &str) -> Vec<Lint> {
+    found_with(Compat::default(), text)
+}
+
+pub(super) fn shown(found: &[Lint]) -> String {
+    let line = |one: &Lint| format!("{} {}: {}\n", one.rule.code(), one.path, one.message);
+    found.iter().map(line).collect()
+}
+
+/// Tries a case: the rule speaks of the field, in these words, and is silent when it is mended.
+fn failing(case: &Case) -> Option<String> {
+    let all = found(&case.text);
+    let is = |one: &&Lint| one.rule == case.rule && one.path == case.path;
+    let own: Vec<&Lint> = all.iter().filter(is).collect();
+    let what = format!("{} at {}", case.rule.code(), case.path);
+    let [one] = own.as_slice() else {
+        return Some(format!("{what}: said {} times:\n{}", own.len(), shown(&all)));
+    };
+    let message = &one.message;
+    if let Some(part) = case.says.iter().find(|part| !message.contains(**part)) {
+        return Some(format!("{what}: {part:?} is missing: {message}"));
+    }
+    if !message.ends_with('.') || message.contains("  ") {
+        return Some(format!("{what}: no sentence: {message}"));
+    }
+    let after = found(&case.mended);
+    after
+        .iter()
+        .any(|one| is(&one))
+        .then(|| format!("{what}: still there when mended:\n{}", shown(&after)))
+}
+
+#[test]
+fn every_rule_speaks_where_it_is_broken_and_nowhere_else() {
+    let cases: Vec<Case> = rules::cases().into_iter().chain(limits::cases()).collect();
+    let failures: Vec<String> = cases.iter().filter_map(failing).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    let tried: BTreeSet<Rule> = cases.iter().map(|case| case.rule).collect();
+    let by_the_reader = [Rule::ObjectUnreadable];
+    let elsewhere = [Rule::NoDevicesRead, Rule::NoNodesRead, Rule::SelectorTooCostly];
+    for rule in Rule::ALL.iter().filter(|r| !by_the_reader.contains(r) && !elsewhere.contains(r)) {
+        assert!(tried.contains(rule), "no case breaks {}", rule.code());
+    }
+}
+
+#[test]
+fn the_guide_explains_every_rule_and_no_other() {
+    let page = include_str!("../../../../../docs/guide/lint.md");
+    let row = |line: &str| {
+        let (code, rest) = line.strip_prefix("| `")?.split_once('`')?;
+        Some((code.to_owned(), rest.split('|').nth(1)?.trim().to_owned()))
+    };
+    let explained: Vec<(String, String)> = page.lines().filter_map(row).collect();
+    for rule in Rule::ALL {
+        let of_rule: Vec<_> = explained.iter().filter(|(code, _)| code == rule.code()).collect();
+        let [(_, severity)] = of_rule.as_slice() else { panic!("{} {of_rule:?}", rule.code()) };
+        assert!(severity.contains(rule.severity().as_str()), "{} {severity}", rule.code());
+    }
+    assert_eq!(explained.len(), Rule::ALL.len());
+}
+
+#[test]
+fn what_could_not_be_tried_is_said_once() {
+    let only = |text: &str| {
+        let all = found(text);
+        let rules: Vec<Rule> = all.iter().map(|one| one.rule).collect();
+        assert!(all.iter().all(|one| one.object.is_none()), "{}", shown(&all));
+        rules
+    };
+    let parts: Vec<&str> = rules::CLEAN.to_vec();
+    let without = |left: usize| {
+        let kept = parts.iter().enumerate().filter(|(at, _)| *at != left);
+        kept.map(|(_, part)| *part).collect::<Vec<_>>().join("---\n")
+    };
+    let nodeless = only(&without(0));
+    assert_eq!(nodeless, [Rule::NoNodesRead]);
+    assert_eq!(only(&without(1)), [Rule::NoDevicesRead]);
+}
+
+#[test]
+fn a_clean_world_says_nothing() {
+    assert_eq!(shown(&found(&rules::clean())), "");
+}
+
+#[test]
+fn what_the_api_server_has_made_breaks_none_of_its_limits() {
+    let claim = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\n\
+                 metadata: {name: Not_A_Name, UID}\n";
+    assert!(!found(&claim.replace(", UID", "")).is_empty());
+    assert_eq!(shown(&found(&claim.replace("UID", "uid: 1234"))), "");
+    assert_eq!(shown(&found(&claim.replace("UID", "resourceVersion: '7'"))), "");
+}
+
+#[test]
+fn a_gate_that_is_off_is_told_with_its_version() {
+    let text = rules::clean().replace("count: 2", "count: 2, capacity: {requests: {memory: 1Gi}}");
+    let all = found_with(Compat::new(Version::V1_35), &text);
+    let dropped = all.iter().find(|one| one.rule == Rule::FieldDropped).map(|one| &one.message);
+    assert!(
+        dropped.is_some_and(|m| m.contains("DRAConsumableCapacity") && m.contains("1.35")),
+        "{all:?}"
+    );
+    assert!(found(&text).iter().all(|one| one.rule != Rule::FieldDropped));
+}
+
+#[test]
+fn the_order_of_the_input_is_the_order_of_the_findings() {
+    let text = rules::clean().replace("gpu.example.com}\nspec", "gpu_example}\nspec");
+    let all = found(&text.replace("name: pair", "name: Pair"));
+    let ordinals: Vec<u64> = all.iter().map(|one| one.source.ordinal).collect();
+    assert!(ordinals.len() > 1 && ordinals.is_sorted(), "{}", shown(&all));
+}
+
+#[test]
+fn hostile_objects_are_findings_and_nothing_worse() {
+    let long = "x".repeat(50_000);
+    let deep = format!("{}true{}", "(".repeat(4_000), ")".repeat(4_000));
+    for (from, to) in [
+        ("gpu.example.com\"", long.as_str()),
+        ("name: pair", &format!("name: {long}")),
+        ("count: 2", "count: 9223372036854775807"),
+        ("generation: 1", "generation: -9223372036854775808"),
+        ("resourceSliceCount: 1", "resourceSliceCount: 9223372036854775807"),
+        ("value: 80Gi", "value: -99999999999999999999999E"),
+        ("device.driver == \"gpu.example.com\"", &deep),
+        ("matchAttribute: gpu.example.com/domain", &format!("matchAttribute: {long}")),
+        ("{string: a}", "{version: '1.2.3.4.5'}"),
+        ("deviceClassName: gpu.example.com", "deviceClassName: '\"]["),
+    ] {
+        let text = rules::clean();
+        assert!(text.contains(from), "{from}");
+        for one in found(&text.replace(from, to)) {
+            assert!(one.message.len() < 20_000, "{}", one.rule.code());
+        }
+    }
+}
