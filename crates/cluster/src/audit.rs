@@ -16,7 +16,7 @@ use phalanx_objects::core::{Node, Taint, TaintEffect, Toleration, TolerationOper
 use phalanx_objects::resource::ResourceClaim;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
-use crate::raise::{Bind, Effect, Write, reference};
+use crate::raise::{Bind, EXTENDED_CLAIM, Effect, PodStatusWrite, Write, reference};
 use crate::world::Objects;
 
 pub(crate) use ledger::pod_spec;
@@ -44,6 +44,7 @@ pub fn audit_objects(before: &Objects, effects: &[Effect]) -> Vec<Violation> {
             Write::CreateClaim(claim) | Write::Finalize(claim) | Write::ClaimStatus(claim) => {
                 audit.claim(claim);
             }
+            Write::PodStatus(status) => audit.pod_status(status),
             Write::Bind(bind) => audit.bind(bind),
         }
     }
@@ -64,6 +65,8 @@ struct Audit<'a> {
     objects: &'a Objects,
     claims: BTreeMap<ObjectRef, ResourceClaim>,
     bound: BTreeSet<ObjectRef>,
+    /// Pods of whose status a claim for extended resources is written.
+    extended: BTreeSet<ObjectRef>,
     violations: Vec<Violation>,
 }
 
@@ -75,7 +78,8 @@ impl<'a> Audit<'a> {
                 claims.insert(object.reference(), (**claim).clone());
             }
         }
-        Self { objects, claims, bound: BTreeSet::new(), violations: Vec::new() }
+        let (bound, extended) = (BTreeSet::new(), BTreeSet::new());
+        Self { objects, claims, bound, extended, violations: Vec::new() }
     }
 
     fn wrong(&mut self, object: &ObjectRef, message: String) {
@@ -108,6 +112,34 @@ impl<'a> Audit<'a> {
             self.wrong(&of, "it has more than 256 users".to_owned());
         }
         self.claims.insert(of, claim.clone());
+    }
+
+    /// A pod's status names a claim that is made for it, and requests that the claim has.
+    fn pod_status(&mut self, write: &PodStatusWrite) {
+        let of = |kind, name: &String| ObjectRef {
+            kind,
+            namespace: write.namespace.clone(),
+            name: name.clone(),
+        };
+        let pod = of(Kind::Pod, &write.pod);
+        let claim = self.claims.get(&of(Kind::ResourceClaim, &write.status.resource_claim_name));
+        let Some(claim) = claim else {
+            return self.wrong(&pod, "its status names a claim that does not exist".to_owned());
+        };
+        let owner = claim.metadata.controller().is_some_and(|owner| owner.uid == write.uid);
+        let marked = claim.metadata.annotations.get(EXTENDED_CLAIM).map(String::as_str);
+        let requests: Vec<String> =
+            claim.spec.devices.requests.iter().map(|request| request.name.clone()).collect();
+        if !owner || marked != Some("true") {
+            self.wrong(&pod, "the claim in its status is not made for it".to_owned());
+        }
+        let mapped = &write.status.request_mappings;
+        let named = |request: &String| mapped.iter().any(|m| m.request_name == *request);
+        if !requests.iter().all(named) || mapped.iter().any(|m| !requests.contains(&m.request_name))
+        {
+            self.wrong(&pod, "its status does not name each request of its claim".to_owned());
+        }
+        self.extended.insert(pod);
     }
 
     fn bind(&mut self, bind: &Bind) {
@@ -143,7 +175,12 @@ impl<'a> Audit<'a> {
                 self.wrong(&pod, message);
             }
         }
-        let asks = claims::asked_by(self.objects, bind);
+        let extended = ledger::by_devices(self.objects, bind, node);
+        if extended != self.extended.contains(&pod) {
+            let message = "its extended resources are served by devices or counted, not both";
+            self.wrong(&pod, message.to_owned());
+        }
+        let asks = claims::asked_by(self.objects, bind) + usize::from(extended);
         if used.len() < asks {
             let message = format!("it needs {asks} claims, and {} are reserved for it", used.len());
             self.wrong(&pod, message);

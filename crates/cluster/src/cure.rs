@@ -9,6 +9,7 @@
 
 mod candidates;
 mod ends;
+mod names;
 mod reduce;
 mod relax;
 
@@ -155,11 +156,12 @@ pub(crate) fn cures(
     let relaxed = relax::constraints(&mut lab);
     let counts = reduce::counts(&mut lab);
     let resources = reduce::resources(&mut lab);
+    let names = names::names(&mut lab);
     let replicas = reduce::replicas(&mut lab).into_iter().collect();
     let more = candidates::more_nodes(&mut lab, &nearest).into_iter().collect();
     // Last, for it may take many trials.
     let ended = ends::ends(&mut lab, &nearest).into_iter().collect();
-    let kinds = vec![healed, ungated, ended, relaxed, counts, resources, replicas, more];
+    let kinds = vec![healed, ungated, ended, relaxed, names, counts, resources, replicas, more];
     (named(kinds), !lab.cut)
 }
 

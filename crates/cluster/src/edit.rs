@@ -43,9 +43,9 @@ pub enum Edit {
         /// Which one.
         what: Relaxation,
     },
-    /// `set job/x replicas to 3`: a number is changed.
+    /// `set job/x replicas to 3`: a number or a name is changed.
     Set {
-        /// The object that has the number.
+        /// The object that has it.
         object: Target,
         /// Which one, and its new value.
         what: Setting,
@@ -108,7 +108,7 @@ pub enum Relaxation {
     },
 }
 
-/// A number that can be changed.
+/// A number or a name that can be changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setting {
     /// The count of devices of a request of a claim.
@@ -120,6 +120,13 @@ pub enum Setting {
     },
     /// The pods of a workload at a time.
     Replicas(u32),
+    /// The name under which a pod requests what it requests under another.
+    Name {
+        /// The resource.
+        resource: String,
+        /// The other.
+        other: String,
+    },
     /// What a pod requests of a resource, as a quantity.
     Resource {
         /// The resource.
@@ -224,6 +231,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Count { request, count } => write!(f, "count of {request} to {count}"),
             Self::Replicas(count) => write!(f, "replicas to {count}"),
+            Self::Name { resource, other } => write!(f, "name of {resource} to {other}"),
             Self::Resource { resource, quantity } => write!(f, "{resource} to {quantity}"),
         }
     }

@@ -4,6 +4,7 @@
 
 mod allocation;
 mod decide;
+mod extended;
 mod manifests;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use phalanx_objects::{Kind, ObjectRef};
 
 pub(crate) use allocation::{Granted, SliceIndex, allocate, quantity, share_id};
 pub use decide::raise;
+pub use extended::{EXTENDED_CLAIM, PodStatusWrite};
 pub use manifests::manifests;
 
 /// Keeps a claim from vanishing while it holds devices.
@@ -70,6 +72,8 @@ pub enum Write {
     Finalize(Box<ResourceClaim>),
     /// Update a claim's status: its allocation and its users, in one call.
     ClaimStatus(Box<ResourceClaim>),
+    /// Patch a pod's status: the claim that serves its extended resources.
+    PodStatus(PodStatusWrite),
     /// Create the Binding of a pod.
     Bind(Bind),
 }
@@ -197,6 +201,13 @@ impl Draft {
     fn write(&mut self, drafted: &mut Drafted, how: fn(Box<ResourceClaim>) -> Write) {
         let write = how(Box::new(drafted.claim.clone()));
         drafted.last = Some(self.push(drafted.after(), drafted.guard(), write));
+    }
+
+    /// Says in a pod's status which claim serves its extended resources, once that is written.
+    pub fn pod_status(&mut self, status: PodStatusWrite, after: Vec<EffectId>) -> EffectId {
+        let uid = if status.planned { String::new() } else { status.uid.clone() };
+        let guard = Guard { uid, version: GuardVersion::Any };
+        self.push(after, guard, Write::PodStatus(status))
     }
 
     /// Binds a pod once its claims are written.

@@ -486,7 +486,8 @@ pub struct Member {
     /// Where it is in its life.
     pub phase: Phase,
     /// For each claim of its role's request, the ResourceClaim made for this pod; `None` where it
-    /// is not made yet or the request names the claim itself.
+    /// is not made yet or the request names the claim itself. After them the claim that was made
+    /// for its extended resources, where there is one.
     pub claims: Box<[Option<ClaimKey>]>,
     /// When it is expected to end.
     pub expected_end: Option<Timestamp>,
@@ -519,10 +520,49 @@ pub struct Request {
     pub node: NodeRules,
     /// Claims on devices, in the pod's order.
     pub claims: Box<[ClaimUse]>,
+    /// Extended resources among [`resources`](Self::resources) that a DeviceClass serves, sorted by
+    /// name: each node counts them, or gives devices by one more claim.
+    pub extended: Box<[Extended]>,
     /// Nearness wished for over all of the pod's devices (`phalanx.dev/align` on the pod).
     pub align: Box<[Align]>,
     /// What makes it impossible before any node is looked at: an object that does not exist, a
     /// selector that does not compile.
+    pub fault: Option<Fault>,
+}
+
+impl Request {
+    /// The extended resources that a node gives devices for, by index: those of which it has nothing
+    /// allocatable (kube-scheduler's `shouldDelegateResourceToDRA`).
+    pub fn served(&self, allocatable: impl Fn(&Name) -> i64) -> Vec<u16> {
+        let gives = |(_, asked): &(usize, &Extended)| allocatable(&asked.resource) <= 0;
+        self.extended.iter().enumerate().filter(gives).map(|(at, _)| at as u16).collect()
+    }
+
+    /// What the one claim asks that a node makes for these of the extended resources. In grants it
+    /// stands after the pod's own claims. Its requests are in order of name, as kube-scheduler sorts
+    /// them.
+    pub fn claim_for(&self, served: &[u16]) -> ClaimSpec {
+        let of = || served.iter().filter_map(|at| self.extended.get(usize::from(*at)));
+        let mut requests: Vec<DeviceRequest> =
+            of().flat_map(|asked| &asked.requests).cloned().collect();
+        requests.sort_by(|a, b| a.name.cmp(&b.name));
+        ClaimSpec {
+            requests: requests.into(),
+            constraints: Box::default(),
+            align: Box::default(),
+            fault: of().find_map(|asked| asked.fault.clone()),
+        }
+    }
+}
+
+/// An extended resource that a DeviceClass serves (KEP-5004).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Extended {
+    /// Its name.
+    pub resource: Name,
+    /// The requests that stand for it in a claim, by container.
+    pub requests: Box<[DeviceRequest]>,
+    /// What is wrong with them whatever the devices: a class' selector that does not compile.
     pub fault: Option<Fault>,
 }
 

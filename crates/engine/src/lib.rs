@@ -28,4 +28,4 @@ pub use facts::*;
 pub use name::*;
 pub use policy::*;
 pub use reason::*;
-pub use state::State;
+pub use state::{ScalarLeft, State};

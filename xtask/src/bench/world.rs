@@ -207,6 +207,7 @@ pub(crate) fn request(names: &Names, shape: Shape) -> Shared<Request> {
         },
         node: NodeRules::default(),
         claims: [ClaimUse::Own(Shared::new(spec))].into(),
+        extended: Box::default(),
         align: Box::default(),
         fault: None,
     })

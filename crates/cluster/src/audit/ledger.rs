@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_objects::core::{Container, PodSpec, RestartPolicy};
+use phalanx_objects::core::{Container, Node, PodSpec, RestartPolicy};
 use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
 use super::Violation;
@@ -54,7 +54,7 @@ pub(super) fn overcommitted(before: &Objects, bound: &[&Bind]) -> Vec<Violation>
             let list = if list.is_empty() { &found.status.capacity } else { list };
             let has = list.get(resource).map_or(0, |quantity| rounded(resource, quantity));
             let now = used.get(resource).copied().unwrap_or_default();
-            if now > has {
+            if now > has && !(has == 0 && is_served(before, resource)) {
                 let namespace = bind.namespace.clone();
                 violations.push(Violation {
                     object: ObjectRef { kind: Kind::Pod, namespace, name: bind.pod.clone() },
@@ -67,6 +67,27 @@ pub(super) fn overcommitted(before: &Objects, bound: &[&Bind]) -> Vec<Violation>
         }
     }
     violations
+}
+
+/// Whether some DeviceClass serves an extended resource. (Where a gate is off, no plan says so.)
+fn is_served(objects: &Objects, resource: &str) -> bool {
+    objects.of_kind(Kind::DeviceClass).any(|object| {
+        let Object::DeviceClass(class) = object else { return false };
+        let own = resource.strip_prefix("deviceclass.resource.kubernetes.io/");
+        class.spec.extended_resource_name.as_deref() == Some(resource)
+            || own == Some(class.metadata.name.as_str())
+    })
+}
+
+/// Whether a pod asks for an extended resource that its node has none of and that a class serves.
+pub(super) fn by_devices(objects: &Objects, bind: &Bind, node: &Node) -> bool {
+    let Some(spec) = pod_spec(objects, &bind.spec_of) else { return false };
+    let list = &node.status.allocatable;
+    let list = if list.is_empty() { &node.status.capacity } else { list };
+    requests(spec).iter().any(|(resource, asked)| {
+        let none = list.get(resource).is_none_or(|has| has.value_ceil() <= 0);
+        *asked > 0 && resource.contains('/') && none && is_served(objects, resource)
+    })
 }
 
 fn add(sum: &mut Amounts, more: &Amounts) {

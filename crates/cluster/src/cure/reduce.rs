@@ -8,6 +8,7 @@ use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
 use super::Lab;
 use crate::edit::{Edit, Setting, Target};
+use crate::lower::is_extended;
 use crate::world::Objects;
 
 /// Requests of a claim or a template.
@@ -111,9 +112,21 @@ pub(super) fn resources(lab: &mut Lab<'_>) -> Vec<Edit> {
             (None, Some(one), None) => one,
             (None, Some(_) | None, Some(_)) | (None, None, None) => continue,
         };
-        edits.extend(most_of(lab, name, one));
+        if is_extended(name) && one.milli_ceil() % 1000 != 0 {
+            edits.extend(whole(lab, name, one));
+        } else {
+            edits.extend(most_of(lab, name, one));
+        }
     }
     edits
+}
+
+/// Of what is counted in whole units, the next whole one.
+fn whole(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
+    let quantity = asked.value_ceil().to_string();
+    let what = Setting::Resource { resource: resource.to_owned(), quantity };
+    let edit = Edit::Set { object: Target::from(&lab.subject.spec_of), what };
+    (lab.works(&edit) == Some(true)).then_some(edit)
 }
 
 /// The most of a resource, in thousandths of `cpu` and in units of anything else.

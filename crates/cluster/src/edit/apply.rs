@@ -356,6 +356,7 @@ fn set(object: &mut Object, what: &Setting) -> Result<(), String> {
             if found { Ok(()) } else { Err(no_request(request)) }
         }
         Setting::Replicas(count) => set_replicas(object, *count),
+        Setting::Name { resource, other } => set_name(object, resource, other),
         Setting::Resource { resource, quantity } => set_resource(object, resource, quantity),
     }
 }
@@ -372,6 +373,23 @@ fn set_replicas(object: &mut Object, count: u32) -> Result<(), String> {
     } else {
         Err(format!("a {word} has no replicas; name a job or a deployment"))
     }
+}
+
+/// Asks under another name for what every container asks of a resource.
+fn set_name(object: &mut Object, resource: &str, other: &str) -> Result<(), String> {
+    let (_, spec) = pod_spec(object)?;
+    let containers = spec.containers.iter_mut().chain(&mut spec.init_containers);
+    let mut found = false;
+    for container in containers {
+        for list in [&mut container.resources.requests, &mut container.resources.limits] {
+            let Some(quantity) = list.remove(resource) else { continue };
+            if list.insert(other.to_owned(), quantity).is_some() {
+                return Err(format!("a container requests {other} as well; change the manifest"));
+            }
+            found = true;
+        }
+    }
+    if found { Ok(()) } else { Err(format!("no container requests {resource}")) }
 }
 
 /// Sets what the one container that requests the resource requests (or the pod as a whole).

@@ -219,6 +219,10 @@ fn set(rest: &[&str]) -> Result<Edit, EditError> {
         ["replicas", "to", count] => {
             Setting::Replicas(number(count, "the number of pods", COUNT_MAX)?)
         }
+        ["name", "of", resource, "to", other] => {
+            let (resource, other) = ((*resource).to_owned(), (*other).to_owned());
+            Setting::Name { resource, other }
+        }
         [resource, "to", quantity] => {
             match quantity.parse::<Quantity>() {
                 Ok(amount) if amount.as_f64() < 0.0 => {
@@ -233,7 +237,10 @@ fn set(rest: &[&str]) -> Result<Edit, EditError> {
             Setting::Resource { resource, quantity }
         }
         _ => {
-            return expected("`count of REQUEST to N`, `replicas to N` or `RESOURCE to QUANTITY`");
+            return expected(
+                "`count of REQUEST to N`, `replicas to N`, `name of RESOURCE to RESOURCE` or \
+                 `RESOURCE to QUANTITY`",
+            );
         }
     };
     Ok(Edit::Set { object, what })
@@ -267,6 +274,7 @@ mod tests {
             "set resourceclaimtemplate/pair count of gpu to 2",
             "set deployment/web replicas to 3",
             "set pod/x nvidia.com/gpu to 3",
+            "set pod/x name of nvidia.com/gpu to nvidia.com/mig-3g.40gb",
             "set pod/x cpu to 500m",
         ];
         for line in lines {

@@ -32,6 +32,9 @@ use crate::finding::{Finding, Severity, Source};
 /// The annotation of a claim that was made for a pod: the claim's name in that pod.
 const POD_CLAIM_ANNOTATION: &str = "resource.kubernetes.io/pod-claim-name";
 
+/// The annotation of the claim that was made for a pod's extended resources.
+const EXTENDED_CLAIM_ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
+
 impl Lowering {
     /// Takes in an object that is named in full and supersedes what is known of it.
     pub(super) fn applied(&mut self, object: &Object, source: Source) {
@@ -66,8 +69,7 @@ impl Lowering {
         let scoped = self.scoped(namespace, name);
         match reference.kind {
             Kind::Node => {
-                if let Some(old) = self.objects.nodes.remove(name) {
-                    self.index_offers(&old.node.allocatable, false);
+                if self.objects.nodes.remove(name).is_some() {
                     self.dirty.nodes.push(scoped.name);
                 }
             }
@@ -155,10 +157,7 @@ impl Lowering {
         let name = names.get(&node.metadata.name);
         self.dirty.nodes.push(name.clone());
         let empty = engine.allocatable.pods == 0;
-        self.index_offers(&engine.allocatable, true);
-        if let Some(old) = self.objects.nodes.insert(name, NodeRecord { header, node: engine }) {
-            self.index_offers(&old.node.allocatable, false);
-        }
+        self.objects.nodes.insert(name, NodeRecord { header, node: engine });
         if !empty {
             return Vec::new();
         }
@@ -208,6 +207,7 @@ impl Lowering {
             self.index_asks(&record.shape, &dependent, enter);
         }
         self.index_priority(&record.priority, dependent, enter);
+        self.mark_extended(key);
         let mut claims: Vec<Name> =
             record.claims_made.iter().filter_map(|(_, claim)| claim.clone()).collect();
         for claim in &record.shape.claims {
@@ -378,6 +378,8 @@ impl Lowering {
             deleting: claim.metadata.deletion_timestamp.is_some(),
             owner: self.claim_owner(&claim.metadata),
             pod_claim: pod_claim.map(|name| self.interned.names.get(name)),
+            extended: claim.metadata.annotations.get(EXTENDED_CLAIM_ANNOTATION).map(String::as_str)
+                == Some("true"),
         };
         self.claim_gone(&key);
         self.specs.take(spec);
@@ -396,7 +398,9 @@ impl Lowering {
     fn index_claim(&mut self, key: &ClaimKey, record: &ClaimRecord, enter: bool) {
         change(&mut self.index.spec_claims, record.spec, key.clone(), enter);
         self.index_held(key, record, enter);
-        if let (Some((pod, _)), Some(_)) = (&record.owner, &record.pod_claim) {
+        if let Some((pod, _)) = &record.owner
+            && (record.pod_claim.is_some() || record.extended)
+        {
             change(&mut self.index.made, pod.clone(), key.clone(), enter);
             self.dirty.pods.push(pod.clone());
         }
@@ -457,19 +461,6 @@ impl Lowering {
                 ));
             }
         }
-        if let Some(resource) = &class.spec.extended_resource_name
-            && self.compat.is_on(Gate::DRAExtendedResource)
-        {
-            notes.push((
-                Severity::Warning,
-                "spec.extendedResourceName".to_owned(),
-                format!(
-                    "The class serves the extended resource {resource}. For pods that ask for it \
-                     by that name Phalanx counts what nodes have allocatable, and does not \
-                     allocate devices yet."
-                ),
-            ));
-        }
         self.specs.class_changed(&name);
         self.mark_served(class);
         let class = Class { header, object: Arc::new(class.clone()) };
@@ -479,14 +470,23 @@ impl Lowering {
         notes
     }
 
-    fn taint_rule(&mut self, rule: &DeviceTaintRule, header: Header) -> Vec<Note> {
-        let gate = match self.compat.version() {
+    /// The gate of DeviceTaintRules.
+    fn rules_gate(&self) -> Gate {
+        match self.compat.version() {
             crate::compat::Version::V1_34 => Gate::DRADeviceTaints,
             crate::compat::Version::V1_35
             | crate::compat::Version::V1_36
             | crate::compat::Version::V1_37 => Gate::DRADeviceTaintRules,
-        };
-        let on = self.compat.is_on(gate) && self.compat.is_on(Gate::DRADeviceTaints);
+        }
+    }
+
+    /// Whether DeviceTaintRules have any effect.
+    pub(crate) fn heeds_rules(&self) -> bool {
+        self.compat.is_on(self.rules_gate()) && self.compat.is_on(Gate::DRADeviceTaints)
+    }
+
+    fn taint_rule(&mut self, rule: &DeviceTaintRule, header: Header) -> Vec<Note> {
+        let (gate, on) = (self.rules_gate(), self.heeds_rules());
         let names = &mut self.interned.names;
         let selector = rule.spec.device_selector.as_ref();
         let mut part = |of: Option<&String>| of.map(|text| names.get(text));

@@ -275,28 +275,27 @@ pub(crate) fn is_extended(name: &str) -> bool {
         && super::rules::is_qualified_name(&format!("requests.{name}"))
 }
 
-/// Words of a resource's name that say that it counts devices.
-const DEVICES: [&str; 20] = [
-    "gpu",
-    "vgpu",
-    "mig",
-    "tpu",
-    "npu",
-    "xpu",
-    "dcu",
-    "mlu",
-    "i915",
-    "neuron",
-    "gaudi",
-    "ascend",
-    "rdma",
-    "hca",
-    "roce",
-    "infiniband",
-    "sriov",
-    "nic",
-    "fpga",
-    "qat",
+/// A kind of device that resources count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceKindWord {
+    Accelerator,
+    Network,
+    Fpga,
+    Qat,
+}
+
+/// Words of a resource's name that say that it counts devices, and of which kind.
+const DEVICES: [(DeviceKindWord, &[&str]); 4] = [
+    (
+        DeviceKindWord::Accelerator,
+        &[
+            "gpu", "vgpu", "mig", "tpu", "npu", "xpu", "dcu", "mlu", "i915", "neuron", "gaudi",
+            "ascend",
+        ],
+    ),
+    (DeviceKindWord::Network, &["rdma", "hca", "roce", "infiniband", "sriov", "nic"]),
+    (DeviceKindWord::Fpga, &["fpga"]),
+    (DeviceKindWord::Qat, &["qat"]),
 ];
 
 /// Whether an extended resource counts devices of a device plugin, which the kubelet chooses: one
@@ -304,15 +303,21 @@ const DEVICES: [&str; 20] = [
 /// `nvidia.com/mig-1g.10gb`. A number or a plural may follow the word (`ascend910`, `gpus`). Other
 /// extended resources (licences, quotas) are counted on the node and nothing is chosen.
 pub(crate) fn is_device_counter(name: &str) -> bool {
-    let kind_of_device = |word: &str| {
-        DEVICES.iter().any(|kind| {
+    is_extended(name) && device_kind(name).is_some()
+}
+
+/// The kind of device that a word of a name says, if one does.
+pub(crate) fn device_kind(name: &str) -> Option<DeviceKindWord> {
+    let name = name.to_ascii_lowercase();
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    words.find_map(|word| {
+        let says = |kind: &str| {
             word.strip_prefix(kind).is_some_and(|rest| {
                 rest.is_empty() || ["s", "core", "device"].contains(&rest) || is_number(rest)
             })
-        })
-    };
-    let name = name.to_ascii_lowercase();
-    is_extended(&name) && name.split(|c: char| !c.is_ascii_alphanumeric()).any(kind_of_device)
+        };
+        DEVICES.iter().find(|(_, kinds)| kinds.iter().any(|kind| says(kind))).map(|(k, _)| *k)
+    })
 }
 
 fn is_number(text: &str) -> bool {

@@ -2,18 +2,21 @@
 //! kube-scheduler's DynamicResources plugin and the resourceclaim controller do.
 
 use phalanx_engine::{
-    Align, ClaimKey, ClaimSpec, ClaimUse, Fault, Name, PodKey, Reason, Request, Scoped, Shared,
+    Align, ClaimKey, ClaimSpec, ClaimUse, Extended, Fault, Name, PodKey, Reason, Request, Scoped,
+    Shared,
 };
 use phalanx_objects::Kind;
+use phalanx_objects::topology::ALIGN_ANNOTATION;
 
 use super::Lowering;
 use super::amount::is_extended;
 use super::claim::Wish;
-use super::extended::extended;
+use super::extended::{Served, extended};
 use super::pod::level_word;
 use super::record::{ClaimRecord, Life, PodClaim, PodClaimSource, PodRecord, PodShape};
 use super::settle::object;
-use crate::finding::UNREAD;
+use super::slice::Note;
+use crate::finding::{Severity, UNREAD};
 
 /// One of a pod's claims, looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,15 +175,39 @@ impl Lowering {
     }
 
     /// A required wish about devices of a counter: the kubelet chooses them and knows no links.
-    fn counted_wish(&mut self, shape: &PodShape, align: &[Align]) -> Option<Fault> {
+    fn counted_wish(
+        &mut self,
+        shape: &PodShape,
+        align: &[Align],
+        served: &[Served],
+    ) -> Option<Fault> {
         let required = align.iter().find(|wish| wish.required)?;
-        let counter = counter_of(shape)?;
+        let counter = counter_of(shape, served)?;
         let subject = format!("{}=required for {counter}", level_word(required.level));
         let detail =
             "the kubelet chooses the devices of a counter; ask for them by a ResourceClaim";
         let names = &mut self.interned.names;
         let (subject, detail) = (names.get(&subject), names.get(detail));
         Some(Fault { reason: Reason::RequestUnsupported, subject, detail })
+    }
+
+    /// What a claim asks for an extended resource, as classes have it now.
+    fn extended(&self, served: &Served) -> Option<Extended> {
+        let spec = self.specs.resolved(served.spec)?;
+        Some(Extended {
+            resource: served.resource.clone(),
+            requests: spec.requests.clone(),
+            fault: spec.fault.clone(),
+        })
+    }
+
+    /// The claim that was made for a pod's extended resources, if it is there.
+    pub(super) fn extended_made(&self, pod: &PodKey, record: &PodRecord) -> Option<ClaimKey> {
+        let of = |key: &&ClaimKey| {
+            let made = self.objects.claims.get(*key);
+            made.is_some_and(|made| made.extended && is_for(made, pod, record))
+        };
+        self.index.made.get(pod)?.iter().find(of).cloned()
     }
 
     /// The request of a pod of this shape with these claims, shared with its equals; and for each
@@ -190,7 +217,7 @@ impl Lowering {
         shape: &PodShape,
         of_workload: &Wish,
         found: Vec<Found>,
-        waits: bool,
+        served: &[Served],
     ) -> (Shared<Request>, Box<[Option<ClaimKey>]>) {
         let mut faults: Vec<Fault> = shape.fault.iter().cloned().collect();
         let mut align = shape.align.clone();
@@ -199,13 +226,12 @@ impl Lowering {
                 Ok(wish) => align = wish.clone(),
                 Err(message) => faults.push(Fault {
                     reason: Reason::RequestUnsupported,
-                    subject: self.interned.names.get(phalanx_objects::topology::ALIGN_ANNOTATION),
+                    subject: self.interned.names.get(ALIGN_ANNOTATION),
                     detail: message.clone(),
                 }),
             }
         }
-        faults.extend(self.counted_wish(shape, &align));
-        faults.extend(if waits { self.unserved(shape) } else { None });
+        faults.extend(self.counted_wish(shape, &align, served));
         let mut claims = Vec::with_capacity(found.len());
         let mut made = Vec::with_capacity(found.len());
         for claim in found {
@@ -225,6 +251,7 @@ impl Lowering {
             resources: shape.resources.clone(),
             node: shape.node.clone(),
             claims: claims.into(),
+            extended: served.iter().filter_map(|served| self.extended(served)).collect(),
             align,
             fault: faults.into_iter().min_by_key(|fault| fault.reason),
         });
@@ -239,12 +266,26 @@ impl Lowering {
     }
 }
 
-/// The first extended resource of a pod that asks for no claim.
-pub(super) fn counter_of(shape: &PodShape) -> Option<&Name> {
+/// The first extended resource of a pod that asks for no claim and that no class serves.
+fn counter_of<'a>(shape: &'a PodShape, served: &[Served]) -> Option<&'a Name> {
     if !shape.claims.is_empty() {
         return None;
     }
-    extended(&shape.resources).find(|name| is_extended(name))
+    let by_class = |name: &Name| served.iter().any(|served| served.resource == *name);
+    extended(&shape.resources).find(|name| is_extended(name) && !by_class(name))
+}
+
+/// What is said of a wish about devices of a counter: that it has no effect. That a required one
+/// can't be kept is said of the pod.
+pub(super) fn counted_note(shape: &PodShape, wish: &[Align], served: &[Served]) -> Option<Note> {
+    let counter = counter_of(shape, served)?;
+    let wish = wish.iter().find(|wish| !wish.required)?;
+    let message = format!(
+        "{}=preferred has no effect on {counter}: the kubelet chooses the devices of a counter. Ask \
+         for them by a ResourceClaim.",
+        level_word(wish.level)
+    );
+    Some((Severity::Warning, format!("metadata.annotations[{ALIGN_ANNOTATION}]"), message))
 }
 
 fn in_namespace(namespace: &Name, name: &Name) -> Scoped {

@@ -52,10 +52,10 @@ use selector::{Live, Selectors};
 use slice::{Alike, Profiles};
 use unchecked::Unchecked;
 
-pub(crate) use amount::is_device_counter;
+pub(crate) use amount::{device_kind, is_device_counter, is_extended};
 pub(crate) use erring::shortened;
 pub(crate) use events::named;
-pub(crate) use extended::IMPLICIT as IMPLICIT_RESOURCE;
+pub(crate) use extended::{IMPLICIT as IMPLICIT_RESOURCE, asks as extended_asks};
 pub use look::{ClaimInfo, ClaimName, DeviceInfo, Failing, GroupInfo, PodInfo, RoleInfo};
 pub(crate) use selector::unite;
 
@@ -174,8 +174,9 @@ struct Index {
     pool_topologies: BTreeMap<PoolKey, BTreeSet<NodeKey>>,
     /// By extended resource, the pods and workloads that wait for it.
     asks: BTreeMap<Name, BTreeSet<Dependent>>,
-    /// By extended resource, how many nodes have any.
-    offers: BTreeMap<Name, u32>,
+    /// By who waits, what classes serve of its extended resources; and by spec, who that is.
+    served: BTreeMap<Dependent, Vec<extended::Served>>,
+    spec_served: BTreeMap<SpecId, BTreeSet<Dependent>>,
     /// By what is not checked, the pods and workloads that ask for it.
     unchecked: BTreeMap<Unchecked, BTreeSet<Dependent>>,
     /// By device, the claims that hold it, and whether as a share.
@@ -190,6 +191,8 @@ struct Dirty {
     nodes: Vec<Name>,
     pods: Vec<PodKey>,
     workloads: Vec<GroupKey>,
+    /// Who asks for extended resources that another class may serve now.
+    served: Vec<Dependent>,
     claims: Vec<ClaimKey>,
     templates: Vec<Scoped>,
     pools: Vec<PoolKey>,

@@ -15,7 +15,6 @@ use rustc_hash::FxHashSet;
 
 use super::amount;
 use super::claim::Wish;
-use super::found::counter_of;
 use super::intern::Names;
 use super::record::{
     Header, Life, Owner, PodClaim, PodClaimSource, PodRecord, PodShape, PriorityFrom, Uid,
@@ -145,6 +144,7 @@ impl PodReader<'_> {
             resources: amount::held(&pod.spec, &pod.status, version, self.names),
             node: NodeRules::default(),
             claims: self.claims(&pod.spec),
+            extended: Box::default(),
             align: Box::default(),
             gates: Box::default(),
             fault: None,
@@ -161,7 +161,7 @@ impl PodReader<'_> {
         unchecked: UncheckedSet,
     ) -> Shared<PodShape> {
         let (align, fault) = match wish(meta, self.names) {
-            Ok(wish) => (wish, None),
+            Ok(wish) => (wish, self.in_part(spec)),
             Err(message) => (Box::default(), Some(self.bad_wish(message))),
         };
         let node = rules::node_rules(spec, self.names);
@@ -170,28 +170,30 @@ impl PodReader<'_> {
             resources: amount::asked(spec, self.names),
             node,
             claims: self.claims(spec),
+            extended: super::extended::kept(spec, self.names),
             align,
             gates: spec.scheduling_gates.iter().map(|gate| self.names.get(&gate.name)).collect(),
             fault,
             unchecked,
         };
-        self.note_counted(&shape, &shape.align);
         self.share(shape)
     }
 
-    /// Says of a wish about devices of a counter that it has no effect. That a required one can't be
-    /// kept is said of the pod.
-    pub(crate) fn note_counted(&mut self, shape: &PodShape, wish: &[Align]) {
-        let Some(counter) = counter_of(shape) else { return };
-        if let Some(wish) = wish.iter().find(|wish| !wish.required) {
-            let message = format!(
-                "{}=preferred has no effect on {counter}: the kubelet chooses the devices of a \
-                 counter. Ask for them by a ResourceClaim.",
-                level_word(wish.level)
-            );
-            let path = format!("metadata.annotations[{ALIGN_ANNOTATION}]");
-            self.notes.push((Severity::Warning, path, message));
-        }
+    /// Less than a whole unit of an extended resource: the API server refuses the pod.
+    fn in_part(&mut self, spec: &PodSpec) -> Option<Fault> {
+        let containers = spec.containers.iter().chain(&spec.init_containers);
+        let lists = containers.flat_map(|c| [&c.resources.requests, &c.resources.limits]);
+        let in_part = |(name, quantity): &(&String, &phalanx_objects::Quantity)| {
+            super::extended::may_be_served(name) && quantity.milli_ceil() % 1000 != 0
+        };
+        let (name, quantity) = lists.flatten().find(in_part)?;
+        let subject = self.names.get(&crate::words::part(name, &quantity.to_string()));
+        let detail = self.names.get(
+            "an extended resource is counted in whole units, and the API server refuses the pod; a \
+             part of a device is a partition or a share that has a name of its own, or a device that \
+             claims may share",
+        );
+        Some(Fault { reason: Reason::RequestUnsupported, subject, detail })
     }
 
     fn bad_wish(&mut self, message: Name) -> Fault {

@@ -60,6 +60,11 @@ impl Lowering {
     }
 
     /// What is wrong with what claims hold of a pool.
+    /// Whether a claim holds the device, or a share of it.
+    pub(crate) fn is_held(&self, device: &DeviceKey) -> bool {
+        self.index.holders.contains_key(device)
+    }
+
     fn of_holders(&self, key: &PoolKey) -> Vec<Finding> {
         let first = DeviceKey { pool: key.clone(), device: Name::new("") };
         let held = || self.index.holders.range(first.clone()..).take_while(|(d, _)| d.pool == *key);

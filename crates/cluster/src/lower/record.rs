@@ -118,12 +118,21 @@ pub(crate) struct PodClaim {
     pub(crate) source: PodClaimSource,
 }
 
+/// What a pod asks of an extended resource, as the requests of a claim: name and count.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ExtendedAsk {
+    pub(crate) resource: Name,
+    pub(crate) requests: Box<[(Name, i64)]>,
+}
+
 /// What pods of one make have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PodShape {
     pub(crate) resources: Resources,
     pub(crate) node: NodeRules,
     pub(crate) claims: Box<[PodClaim]>,
+    /// Of what it waits for, the extended resources that devices might serve, by name.
+    pub(crate) extended: Box<[ExtendedAsk]>,
     pub(crate) align: Box<[Align]>,
     pub(crate) gates: Box<[Name]>,
     /// What is wrong with the pod itself.
@@ -277,6 +286,8 @@ pub(crate) struct ClaimRecord {
     pub(crate) owner: Option<(PodKey, Uid)>,
     /// Name of the claim in that pod.
     pub(crate) pod_claim: Option<Name>,
+    /// It was made for the pod's extended resources.
+    pub(crate) extended: bool,
 }
 
 /// A ResourceClaimTemplate.

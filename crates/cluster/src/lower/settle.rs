@@ -4,15 +4,16 @@
 use std::collections::BTreeSet;
 
 use phalanx_engine::{
-    Change, Claim, Derived, Gate, Group, GroupKey, Match, Member, Minimum, Name, NodeKey, Phase,
-    PodKey, PoolKey, Reason, Role, Scoped, SelectorId,
+    Change, Claim, ClaimKey, Derived, Gate, Group, GroupKey, Match, Member, Minimum, Name, NodeKey,
+    Phase, PodKey, PoolKey, Reason, Role, Scoped, SelectorId,
 };
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::absorb::findings;
 use super::claim::{Problem, Resolver, SpecId};
+use super::found::counted_note;
 use super::links::{Matching, Published};
-use super::record::{Life, PodRecord, PriorityFrom, WorkloadRecord};
+use super::record::{ClaimRecord, Life, PodRecord, PriorityFrom, WorkloadRecord};
 use super::selector::Live;
 use super::slice::{Note, PoolLowering};
 use super::{Dependent, Findings, Interned, Lowering};
@@ -28,6 +29,7 @@ impl Lowering {
     /// are now, not only new ones.
     pub fn settle(&mut self) -> (Vec<Change>, Vec<Finding>) {
         let mut changes = Vec::new();
+        self.settle_served();
         self.settle_specs();
         self.settle_templates();
         let new_selectors = self.settle_live();
@@ -56,6 +58,8 @@ impl Lowering {
             self.dirty.claims.extend(claims.cloned());
             let templates = self.index.spec_templates.get(&spec).into_iter().flatten();
             self.dirty.templates.extend(templates.cloned());
+            let askers = self.index.spec_served.get(&spec).cloned().unwrap_or_default();
+            self.mark(askers);
         }
         for key in &self.dirty.claims {
             // A claim that changes is asked for anew by the pod that it was made for.
@@ -240,12 +244,13 @@ impl Lowering {
                 changes.push(Change::Claim(key, None));
                 continue;
             };
-            let (spec, made) = (record.spec, record.pod_claim.is_some());
+            let (spec, made) = (record.spec, record.pod_claim.is_some() || record.extended);
             let resolved = self.specs.resolved(spec).cloned();
+            let stale = self.is_left_over(record);
             let claim = resolved.map(|spec| Claim {
                 spec,
-                held: record.held.clone(),
-                users: record.users.to_vec(),
+                held: record.held.clone().filter(|_| !stale),
+                users: if stale { Vec::new() } else { record.users.to_vec() },
                 deleting: record.deleting,
             });
             // What is wrong with a claim made from a template is said on the template.
@@ -253,6 +258,36 @@ impl Lowering {
             self.report_spec(reference, open, "spec.devices");
             changes.push(Change::Claim(key, claim));
         }
+    }
+
+    /// Whether a claim for extended resources was left by an attempt that failed: while its pod waits,
+    /// kube-scheduler deletes it before it tries again.
+    fn is_left_over(&self, claim: &ClaimRecord) -> bool {
+        let Some((owner, uid)) = claim.owner.as_ref().filter(|_| claim.extended) else {
+            return false;
+        };
+        self.objects
+            .pods
+            .get(owner)
+            .is_some_and(|pod| pod.life == Life::Pending && !uid.differs(&pod.header.uid))
+    }
+
+    /// The claims that attempts which failed have left, and that hold devices.
+    pub(crate) fn left_over(&self) -> Vec<ClaimKey> {
+        let all = self.index.made.values().flatten();
+        let held = |key: &&ClaimKey| {
+            let claim = self.objects.claims.get(*key);
+            claim.is_some_and(|claim| claim.held.is_some() && self.is_left_over(claim))
+        };
+        all.filter(held).cloned().collect()
+    }
+
+    /// Marks the claim that was made for a pod's extended resources: what it is depends on whether
+    /// the pod waits.
+    pub(super) fn mark_extended(&mut self, pod: &PodKey) {
+        let Some(made) = self.index.made.get(pod) else { return };
+        let of = |key: &&ClaimKey| self.objects.claims.get(*key).is_some_and(|c| c.extended);
+        self.dirty.claims.extend(made.iter().filter(of).cloned());
     }
 
     fn settle_pods(&mut self, changes: &mut Vec<Change>) {
@@ -283,10 +318,13 @@ impl Lowering {
         group: GroupKey,
         phase: Phase,
     ) -> (Group, Member) {
+        let waits = record.life == Life::Pending;
+        let served = if waits { self.served_of(&group).to_vec() } else { Vec::new() };
         let (priority, note) = self.priority(&record.priority);
         // For a pod that has its node the priority is only shown.
-        let note = note.filter(|_| record.life == Life::Pending);
-        self.report(object(Kind::Pod, &key.0), note.into_iter().collect());
+        let note =
+            note.into_iter().chain(counted_note(&record.shape, &record.shape.align, &served));
+        self.report(object(Kind::Pod, &key.0), note.filter(|_| waits).collect());
         let parent = self.parent(record);
         let wish = match (&record.life, &parent) {
             (Life::Pending, Some(parent)) => {
@@ -295,9 +333,12 @@ impl Lowering {
             _ => None,
         };
         let found = self.claims_of(key, record);
-        let waits = record.life == Life::Pending;
-        let (request, claims) =
-            self.request(&record.shape, &wish.unwrap_or_else(|| Ok(Box::default())), found, waits);
+        let wish = wish.unwrap_or_else(|| Ok(Box::default()));
+        let (request, claims) = self.request(&record.shape, &wish, found, &served);
+        let claims = match self.extended_made(key, record) {
+            Some(made) => claims.into_iter().chain([Some(made)]).collect(),
+            None => claims,
+        };
         let role = Role {
             name: self.interned.names.get(""),
             request,
@@ -396,9 +437,16 @@ impl Lowering {
         reference: ObjectRef,
     ) -> Group {
         let (priority, note) = self.priority(&record.priority);
-        self.report(reference, note.into_iter().collect());
+        let served = self.served_of(key).to_vec();
+        let shape = &record.shape;
+        let wish = match &record.wish {
+            Ok(wish) if shape.align.is_empty() => wish,
+            Ok(_) | Err(_) => &shape.align,
+        };
+        let note = note.into_iter().chain(counted_note(shape, wish, &served));
+        self.report(reference, note.collect());
         let found = self.claims_planned(&key.object.namespace, &record.shape);
-        let (request, _) = self.request(&record.shape, &record.wish, found, true);
+        let (request, _) = self.request(&record.shape, &record.wish, found, &served);
         let first = self.planned(key, record, 1).first().map_or(0, |(index, _)| *index);
         let role = Role {
             name: self.interned.names.get(""),
@@ -481,7 +529,7 @@ fn keeps_place(record: &WorkloadRecord, life: &Life) -> bool {
 }
 
 /// Sorted, each once; the list is left empty.
-fn distinct<T: Ord>(list: &mut Vec<T>) -> Vec<T> {
+pub(super) fn distinct<T: Ord>(list: &mut Vec<T>) -> Vec<T> {
     let mut all = std::mem::take(list);
     all.sort_unstable();
     all.dedup();

@@ -8,7 +8,7 @@ use phalanx_objects::workload::{CompletionMode, Deployment, Job, PodReplacementP
 
 use super::claim::Wish;
 use super::pod::{PodReader, wish};
-use super::record::{Header, Indexes, PodShape, WorkloadRecord};
+use super::record::{Header, Indexes, WorkloadRecord};
 use super::unchecked::UncheckedSet;
 use crate::finding::{Severity, Source};
 
@@ -47,7 +47,7 @@ impl PodReader<'_> {
         let shape = self.asked(&job.spec.template.metadata, &spec, unchecked);
         WorkloadRecord {
             header: Header::new(&job.metadata, source),
-            wish: self.workload_wish(&job.metadata, &shape),
+            wish: self.workload_wish(&job.metadata),
             shape,
             priority: self.priority(&spec, false),
             run_max_millis: spec.active_deadline_seconds.map(|s| s.saturating_mul(1000)),
@@ -94,7 +94,7 @@ impl PodReader<'_> {
         let shape = self.asked(&object.spec.template.metadata, spec, unchecked);
         WorkloadRecord {
             header: Header::new(&object.metadata, source),
-            wish: self.workload_wish(&object.metadata, &shape),
+            wish: self.workload_wish(&object.metadata),
             shape,
             priority: self.priority(spec, false),
             run_max_millis: spec.active_deadline_seconds.map(|s| s.saturating_mul(1000)),
@@ -116,7 +116,7 @@ impl PodReader<'_> {
     }
 
     /// The wish on the workload itself, which holds for those of its pods that have none.
-    fn workload_wish(&mut self, meta: &ObjectMeta, shape: &PodShape) -> Wish {
+    fn workload_wish(&mut self, meta: &ObjectMeta) -> Wish {
         let wish = wish(meta, self.names);
         if let Err(message) = &wish {
             self.notes.push((
@@ -124,11 +124,6 @@ impl PodReader<'_> {
                 format!("metadata.annotations[{ALIGN_ANNOTATION}]"),
                 format!("{message} No pod of it is placed, for the wish might be required."),
             ));
-        }
-        if let Ok(wish) = &wish
-            && shape.align.is_empty()
-        {
-            self.note_counted(shape, wish);
         }
         wish
     }

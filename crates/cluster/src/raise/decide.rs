@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use phalanx_engine::{Act, Grant, GroupKey, PodKey, Seat};
-use phalanx_objects::meta::{Annotations, ObjectMeta, OwnerReference};
+use phalanx_objects::meta::{Annotations, ObjectMeta};
 use phalanx_objects::resource::{ResourceClaim, ResourceClaimSpec};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::{
-    Bind, Draft, Effect, Granted, PLANNED, POD_CLAIM_NAME, SliceIndex, allocate, api_time,
-    placeholder_uid, user,
+    Bind, Draft, Effect, Granted, PLANNED, POD_CLAIM_NAME, PodStatusWrite, SliceIndex, allocate,
+    api_time, extended, placeholder_uid, user,
 };
 use crate::lower::{ClaimInfo, ClaimName, GroupInfo, PodInfo};
 use crate::plan::Plan;
@@ -21,6 +21,11 @@ pub fn raise(world: &World, plan: &Plan) -> Vec<Effect> {
     let Some(objects) = world.objects() else { return Vec::new() };
     let slices = SliceIndex::new(objects, world.lowering().compat());
     let mut raiser = Raiser { world, objects, slices, plan, draft: Draft::default() };
+    for claim in world.lowering().left_over() {
+        let reference = claim_reference(&claim);
+        raiser.take(&reference);
+        raiser.draft.release(&reference);
+    }
     for act in &plan.decision.acts {
         match act {
             Act::Release(_, claim) => {
@@ -68,43 +73,73 @@ impl Raiser<'_> {
         let uid = if created { pod.uid.clone() } else { placeholder_uid(&name) };
         let mut after = Vec::new();
         for (at, claim) in pod.claims.iter().enumerate() {
-            let reference = claim_reference(claim.claim.key());
             match &claim.claim {
-                ClaimName::Real(_) => self.take(&reference),
+                ClaimName::Real(key) => self.take(&claim_reference(key)),
                 ClaimName::Planned(_) => {
                     let made = self.made_from_template(pod, claim, &uid);
                     self.draft.create(made);
                 }
             }
-            let grants: Vec<&Grant> =
-                seat.grants.iter().filter(|grant| usize::from(grant.claim) == at).collect();
-            let held =
-                self.draft.current(&reference).is_some_and(|c| c.status.allocation.is_some());
-            let allocation = (!held && !grants.is_empty()).then(|| {
-                let granted = Granted {
-                    asks: &claim.spec,
-                    claim: &reference,
-                    grants,
-                    node: &seat.node.0,
-                    now: self.plan.options.now.and_then(api_time),
-                };
-                allocate(&granted, &self.slices, self.objects)
-            });
-            after.extend(self.draft.reserve(&reference, allocation, user(&name, &uid)));
+            after.extend(self.reserve(claim, at, seat, (&name, &uid)));
         }
+        after.extend(self.extended(info, pod, seat, (&name, &uid)));
         let bind = Bind {
             namespace: pod.key.0.namespace.to_string(),
             pod: name,
             uid,
             planned: !created,
-            spec_of: ObjectRef {
-                kind: info.kind,
-                namespace: info.key.object.namespace.to_string(),
-                name: info.key.object.name.to_string(),
-            },
+            spec_of: crate::view::object_of(info),
             node: seat.node.0.to_string(),
         };
         self.draft.bind(bind, after);
+    }
+
+    /// Allocates and reserves one of a pod's claims; `at` is its place in the grants.
+    fn reserve(
+        &mut self,
+        claim: &ClaimInfo,
+        at: usize,
+        seat: &Seat,
+        (name, uid): (&str, &str),
+    ) -> Vec<super::EffectId> {
+        let reference = claim_reference(claim.claim.key());
+        let grants: Vec<&Grant> =
+            seat.grants.iter().filter(|grant| usize::from(grant.claim) == at).collect();
+        let held = self.draft.current(&reference).is_some_and(|c| c.status.allocation.is_some());
+        let allocation = (!held && !grants.is_empty()).then(|| {
+            let granted = Granted {
+                asks: &claim.spec,
+                claim: &reference,
+                grants,
+                node: &seat.node.0,
+                now: self.plan.options.now.and_then(api_time),
+            };
+            allocate(&granted, &self.slices, self.objects)
+        });
+        self.draft.reserve(&reference, allocation, user(name, uid))
+    }
+
+    /// Makes the claim for those of a pod's extended resources that the node gives devices for, and
+    /// says so in the pod's status.
+    fn extended(
+        &mut self,
+        info: &GroupInfo,
+        pod: &PodInfo,
+        seat: &Seat,
+        (name, uid): (&str, &str),
+    ) -> Option<super::EffectId> {
+        let claim = self.world.lowering().extended_claim(&info.key, &pod.key, &seat.node)?;
+        self.draft.create(extended::made(pod, &claim, uid));
+        let after = self.reserve(&claim, pod.claims.len(), seat, (name, uid));
+        let spec = crate::audit::pod_spec(self.objects, &crate::view::object_of(info))?;
+        let write = PodStatusWrite {
+            namespace: pod.key.0.namespace.to_string(),
+            pod: name.to_owned(),
+            uid: uid.to_owned(),
+            planned: pod.uid.is_empty(),
+            status: extended::mappings(spec, &claim),
+        };
+        Some(self.draft.pod_status(write, after))
     }
 
     /// The claim that the resourceclaim controller would make for the pod.
@@ -122,20 +157,13 @@ impl Raiser<'_> {
         }
         annotations.insert(POD_CLAIM_NAME.to_owned(), claim.pod_claim.to_string());
         annotations.insert(PLANNED.to_owned(), "true".to_owned());
-        let owner = OwnerReference {
-            api_version: "v1".to_owned(),
-            kind: "Pod".to_owned(),
-            name: pod.key.0.name.to_string(),
-            uid: uid.to_owned(),
-            controller: Some(true),
-        };
         ResourceClaim {
             metadata: ObjectMeta {
                 name: key.0.name.to_string(),
                 namespace,
                 labels,
                 annotations: annotations.into_iter().collect::<Annotations>(),
-                owner_references: vec![owner],
+                owner_references: vec![extended::owner(pod, uid)],
                 ..ObjectMeta::default()
             },
             spec: ResourceClaimSpec { devices: (*claim.spec).clone() },

@@ -1,4 +1,5 @@
-//! Effects as manifests: each claim as all the writes leave it, and each Binding. A claim that is
+//! Effects as manifests: each claim as all the writes leave it, what is said in a pod's status, and
+//! each Binding. A claim that is
 //! given up first is two documents, for the API server refuses one allocation in place of another.
 
 use std::collections::BTreeMap;
@@ -6,7 +7,7 @@ use std::collections::BTreeMap;
 use phalanx_objects::{Object, ObjectRef};
 use serde_json::{Value, json};
 
-use super::{Bind, Effect, PLANNED, Write, reference};
+use super::{Bind, Effect, PLANNED, PodStatusWrite, Write, reference};
 
 /// The documents: each claim where it is first written, as the last write leaves it, and so before
 /// the Bindings of the pods that use it. A release stands alone, before what follows it.
@@ -27,6 +28,7 @@ pub fn manifests(effects: &[Effect]) -> Vec<Value> {
                     places.remove(&of);
                 }
             }
+            Write::PodStatus(status) => documents.push(pod_status(status)),
             Write::Bind(bind) => documents.push(binding(bind)),
         }
     }
@@ -39,7 +41,7 @@ fn is_release(write: &Write) -> bool {
         Write::ClaimStatus(claim) => {
             claim.status.allocation.is_none() && claim.status.reserved_for.is_empty()
         }
-        Write::CreateClaim(_) | Write::Finalize(_) | Write::Bind(_) => false,
+        Write::CreateClaim(_) | Write::Finalize(_) | Write::PodStatus(_) | Write::Bind(_) => false,
     }
 }
 
@@ -55,11 +57,27 @@ fn claim_document(claim: &phalanx_objects::resource::ResourceClaim) -> Value {
     document
 }
 
-fn binding(bind: &Bind) -> Value {
-    let mut metadata = json!({"name": bind.pod, "namespace": bind.namespace, "uid": bind.uid});
-    if bind.planned {
+/// The part of a pod's status that the scheduler writes: a patch of the subresource.
+fn pod_status(write: &PodStatusWrite) -> Value {
+    let status = serde_json::to_value(&write.status).unwrap_or(Value::Null);
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata(&write.pod, &write.namespace, &write.uid, write.planned),
+        "status": {"extendedResourceClaimStatus": status},
+    })
+}
+
+fn metadata(pod: &str, namespace: &str, uid: &str, planned: bool) -> Value {
+    let mut metadata = json!({"name": pod, "namespace": namespace, "uid": uid});
+    if planned {
         metadata["annotations"] = json!({ PLANNED: "true" });
     }
+    metadata
+}
+
+fn binding(bind: &Bind) -> Value {
+    let metadata = metadata(&bind.pod, &bind.namespace, &bind.uid, bind.planned);
     json!({
         "apiVersion": "v1",
         "kind": "Binding",

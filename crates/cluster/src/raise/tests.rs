@@ -205,6 +205,7 @@ fn a_claim_is_finalized_then_allocated_and_reserved_then_the_pod_is_bound() {
                 Write::CreateClaim(_) => "create",
                 Write::Finalize(_) => "finalize",
                 Write::ClaimStatus(_) => "status",
+                Write::PodStatus(_) => "status",
                 Write::Bind(_) => "bind",
             };
             (word, effect.after.iter().map(|id| id.0).collect())

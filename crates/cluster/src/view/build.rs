@@ -10,13 +10,15 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::align;
 use super::groups::groups;
+use super::others::Others;
 use super::schema::{
     API_VERSION, CompatView, CureView, DeviceView, Document, ExampleView, FindingView, PodView,
     PolicyView, ReasonView, Summary, VerdictWord, proof, scope,
 };
+use super::stay::{self, Evicting, Tolerated};
 use crate::cure::{Bench, Subject, Trials, cures};
 use crate::edit::Edit;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::lower::{ClaimName, GroupInfo, PodInfo, is_device_counter};
 use crate::plan::{Plan, why, why_short};
 use crate::raise::{quantity, share_id};
@@ -151,7 +153,7 @@ fn subject(info: &GroupInfo, placed: usize) -> Subject {
 }
 
 /// The object that a group is declared by.
-pub(super) fn object_of(info: &GroupInfo) -> ObjectRef {
+pub(crate) fn object_of(info: &GroupInfo) -> ObjectRef {
     ObjectRef {
         kind: info.kind,
         namespace: info.key.object.namespace.to_string(),
@@ -179,6 +181,11 @@ pub(super) struct Builder<'a> {
     cures: BTreeMap<GroupKey, CuresFound>,
     /// Devices of the claims that the plan allocates, for the pods that share them.
     allocated: BTreeMap<ClaimKey, Vec<DeviceView>>,
+    /// What else is free than what a counter is short of.
+    others: Others<'a>,
+    evicting: Evicting,
+    /// What is wrong with placements that were made.
+    findings: Vec<FindingView>,
     pub(super) pods: Vec<PodView>,
 }
 
@@ -194,7 +201,17 @@ impl<'a> Builder<'a> {
                 seats.insert(group, (placed, cost));
             }
         }
-        Self { world, plan, seats, cures, allocated: BTreeMap::new(), pods: Vec::new() }
+        Self {
+            world,
+            plan,
+            seats,
+            cures,
+            allocated: BTreeMap::new(),
+            others: Others::new(world, plan),
+            evicting: Evicting::default(),
+            findings: Vec::new(),
+            pods: Vec::new(),
+        }
     }
 
     /// Adds the pods of one group.
@@ -210,7 +227,7 @@ impl<'a> Builder<'a> {
             let view = match (seats.get(&pod.key), verdict) {
                 (Some(seat), Verdict::Placed { optimal, .. }) => {
                     let view = self.bare(&info, pod, VerdictWord::Placed);
-                    let mut view = self.placed(view, pod, seat, proof(*optimal));
+                    let mut view = self.placed(view, (&info, pod), seat, proof(*optimal));
                     // The cost is the group's: of one pod it can be told whose it is.
                     let cost = placed.map(|(_, cost)| cost.devices.unaligned);
                     let unaligned = cost.filter(|all| seats.len() == 1 || *all == 0);
@@ -241,6 +258,7 @@ impl<'a> Builder<'a> {
             node: None,
             devices: Vec::new(),
             optimal: None,
+            stays_until: None,
             reasons: Vec::new(),
             cures: Vec::new(),
             effort: None,
@@ -250,10 +268,84 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Says until when the pod may stay, where a taint that evicts is tolerated for a time.
+    fn stay(&mut self, view: &mut PodView, info: &GroupInfo, pod: &PodInfo, seat: &Seat) {
+        let now = self.plan.options.now;
+        let Some(objects) = self.world.objects() else { return };
+        let extended = self.world.lowering().extended_claim(&info.key, &pod.key, &seat.node);
+        let mut devices = Vec::new();
+        for (at, claim) in pod.claims.iter().chain(&extended).enumerate() {
+            let before = devices.len();
+            devices.extend(seat.grants.iter().filter(|g| usize::from(g.claim) == at).map(
+                |grant| {
+                    let tolerations = tolerations_of(claim, grant);
+                    Tolerated { device: grant.device.clone(), tolerations }
+                },
+            ));
+            let reference = claim_reference(claim.claim.key());
+            if let Some(Object::ResourceClaim(claim)) = objects.get(&reference)
+                && devices.len() == before
+            {
+                let held = claim.status.allocation.iter().flat_map(|a| &a.devices.results);
+                devices.extend(held.map(stay::held));
+            }
+        }
+        let of_devices = self.evicting.of_devices(self.world, &devices, now);
+        let spec = crate::audit::pod_spec(objects, &object_of(info));
+        let of_node = spec.and_then(|spec| stay::of_node(self.world, &seat.node.0, spec, now));
+        let stays = of_devices.into_iter().chain(of_node);
+        let Some(first) = stays.min_by_key(|s| s.until.map_or(i64::MAX, |until| until.0)) else {
+            return;
+        };
+        view.stays_until =
+            first.until.and_then(crate::raise::api_time).map(|time| time.to_string());
+        let over = first.until.zip(now).is_some_and(|(until, now)| until <= now);
+        let sentence = words::stay_note(&first.words(view.stays_until.clone()), over);
+        if over {
+            self.findings.push(FindingView {
+                severity: Severity::Warning.as_str().to_owned(),
+                object: Some(format!("pod/{}/{}", view.namespace, view.name)),
+                file: Some(info.source.file.to_string()).filter(|file| !file.is_empty()),
+                line: (info.source.line > 0).then_some(u64::from(info.source.line)),
+                path: None,
+                message: words::evicted_at_once(&seat.node.0, &sentence),
+            });
+        }
+        view.notes.push(sentence);
+    }
+
+    /// What the devices that the kubelet will choose may span, where the node's links are known.
+    fn spread(&self, resource: &str, amount: i64, seat: &Seat) -> Option<String> {
+        let links = self.world.links(&seat.node)?;
+        let (allocatable, free) = self.others.left(resource, &seat.node)?;
+        words::spread_note(&words::Counted {
+            amount: usize::try_from(amount).ok()?,
+            allocatable: usize::try_from(allocatable).ok()?,
+            all_free: free + amount >= allocatable,
+            links,
+            topology: self.world.topology(&seat.node),
+            node: &seat.node.0,
+        })
+    }
+
+    /// The devices that the node gives for extended resources, by a claim to be made.
+    fn extended(&self, view: &mut PodView, info: &GroupInfo, pod: &PodInfo, seat: &Seat) {
+        let lowering = self.world.lowering();
+        let Some(claim) = lowering.extended_claim(&info.key, &pod.key, &seat.node) else { return };
+        let at = pod.claims.len();
+        let grants = seat.grants.iter().filter(|grant| usize::from(grant.claim) == at);
+        let devices = grants.enumerate();
+        view.devices
+            .extend(devices.map(|(index, grant)| granted_device(self.world, &claim, index, grant)));
+        for (resource, class) in lowering.given_by(&info.key, &seat.node) {
+            view.notes.push(words::extended_note(&resource, &class, &seat.node.0));
+        }
+    }
+
     fn placed(
         &mut self,
         mut view: PodView,
-        pod: &PodInfo,
+        (info, pod): (&GroupInfo, &PodInfo),
         seat: &Seat,
         optimal: &'static str,
     ) -> PodView {
@@ -282,6 +374,7 @@ impl<'a> Builder<'a> {
             };
             view.devices.extend(devices);
         }
+        self.extended(&mut view, info, pod, seat);
         let chosen: Vec<_> = seat.grants.iter().map(|grant| grant.device.clone()).collect();
         let links = self.world.links(&seat.node);
         view.notes.extend(words::choice_note(
@@ -290,9 +383,14 @@ impl<'a> Builder<'a> {
             self.world.topology(&seat.node),
             &node,
         ));
+        let given = self.world.lowering().given_by(&info.key, &seat.node);
         for (resource, amount) in counters(self.world, &seat.pod, &view) {
-            view.notes.push(words::counter_note(&resource, amount, &node));
+            if given.iter().all(|(by_devices, _)| **by_devices != *resource) {
+                view.notes.push(words::counter_note(&resource, amount, &node));
+                view.notes.extend(self.spread(&resource, amount, seat));
+            }
         }
+        self.stay(&mut view, info, pod, seat);
         view.node = Some(node);
         view.optimal = Some(optimal);
         view
@@ -316,6 +414,9 @@ impl<'a> Builder<'a> {
         };
         let mut view = self.bare(info, pod, word);
         view.reasons = why.map_or_else(Vec::new, |why| reasons(self.world, info, why));
+        if let Some(why) = why {
+            self.name_others(&mut view.reasons, why);
+        }
         let CuresFound { cures, cut } = self.cures.get(&info.key).cloned().unwrap_or_default();
         view.cures = cures;
         view.notes.extend(cut);
@@ -323,9 +424,34 @@ impl<'a> Builder<'a> {
         view
     }
 
+    /// Adds to what is said of a counter that is short what else is free.
+    fn name_others(&self, rows: &mut [ReasonView], why: &Why) {
+        for row in rows {
+            let of = |tally: &&Tally| tally.reason.code() == row.code;
+            let tally = why.never.as_deref().into_iter().chain(&why.tally).find(of);
+            let Some(tally) = tally else { continue };
+            let others = match &tally.example.facts {
+                Facts::Amount { resource, asked, .. } => self.others.in_place_of(resource, *asked),
+                Facts::Subject { subject, .. } => {
+                    words::part_of(subject).and_then(|of| self.others.in_place_of(of, 1))
+                }
+                Facts::None
+                | Facts::Label { .. }
+                | Facts::Taint(_)
+                | Facts::Claim { .. }
+                | Facts::Devices(_) => None,
+            };
+            if let Some(others) = others {
+                row.message = format!("{}; {others}", row.message);
+            }
+        }
+    }
+
     /// The document of those pods that are to be shown; workloads are the sum of all their pods.
     pub(super) fn finish(mut self, shown: impl Fn(&PodView) -> bool) -> Document {
         let groups = groups(self.world, &self.pods);
+        let found = self.world.findings().iter().map(FindingView::from);
+        let findings = found.chain(std::mem::take(&mut self.findings)).collect();
         let shown: Vec<PodView> =
             std::mem::take(&mut self.pods).into_iter().filter(|pod| shown(pod)).collect();
         let mut summary = Summary {
@@ -348,7 +474,7 @@ impl<'a> Builder<'a> {
             policy: policy(self.plan),
             groups,
             pods: shown,
-            findings: self.world.findings().iter().map(FindingView::from).collect(),
+            findings,
             summary,
         }
     }
@@ -420,6 +546,22 @@ fn granted_device(
             .collect(),
         admin_access: grant.admin,
     }
+}
+
+/// What the request of a grant tolerates.
+fn tolerations_of<'c>(
+    claim: &'c crate::lower::ClaimInfo,
+    grant: &Grant,
+) -> &'c [phalanx_objects::resource::DeviceToleration] {
+    let request = claim.spec.requests.get(usize::from(grant.request));
+    let of = request.map(|request| match &request.exactly {
+        Some(exactly) => exactly.tolerations.as_slice(),
+        None => {
+            let sub = request.first_available.get(usize::from(grant.alternative));
+            sub.map_or(&[][..], |sub| &sub.tolerations)
+        }
+    });
+    of.unwrap_or_default()
 }
 
 /// What a claim is referred to by.
@@ -535,10 +677,16 @@ pub(super) fn look_up(world: &World, info: &GroupInfo, example: &Example) -> Wor
     let pod = info.roles.iter().flat_map(|role| &role.pods).next();
     let claims = pod.map_or(&[][..], |pod| &pod.claims);
     let claim = claims.get(usize::from(facts.claim)).filter(|_| claims.len() > 1);
+    let extended = facts.request.as_ref().filter(|_| usize::from(facts.claim) == claims.len());
+    let extended = extended.and_then(|request| {
+        let (resource, class) = world.lowering().request_stands_for(&info.key, request)?;
+        Some(words::served(&resource, &class))
+    });
     let selector = facts.selector.zip(example.device.as_ref());
     let value = facts.attribute.as_ref().zip(example.device.as_ref());
     Words {
         claim: claim.map(|claim| claim.pod_claim.to_string()),
+        extended,
         selector: selector.and_then(|(selector, device)| world.explain(selector, device)),
         value: value.and_then(|(attribute, device)| world.attribute(attribute, device)),
     }

@@ -3,11 +3,14 @@
 mod align;
 mod build;
 mod groups;
+mod others;
 mod schema;
+mod stay;
 mod why;
 
 pub use build::{ViewOptions, plan_document};
-pub(crate) use build::{claim_reference, who_sits};
+pub(crate) use build::{claim_reference, object_of, who_sits};
+pub(crate) use others::is_alike;
 pub use schema::*;
 pub use why::{node_asked, why_document};
 

@@ -115,6 +115,9 @@ pub struct PodView {
     pub devices: Vec<DeviceView>,
     /// Whether a better place is ruled out: `proven`, `firstFit` or `bounded`.
     pub optimal: Option<&'static str>,
+    /// Until when it may stay, RFC 3339, where it tolerates a NoExecute taint for a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stays_until: Option<String>,
     /// Why it is not placed, by reason.
     pub reasons: Vec<ReasonView>,
     /// What would place it.

@@ -69,6 +69,7 @@ fn pod() -> PodView {
         reasons: vec![reason()],
         cures: vec![cure()],
         effort: Some(1),
+        stays_until: Some("2026-01-01T00:00:00Z".into()),
         notes: vec!["note".into()],
         checks: Some(vec![check()]),
         nodes: Some(vec![NodeView { name: "n1".into(), fits: false, checks: vec![check()] }]),
@@ -178,6 +179,7 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     let mut bare = full();
     let pod = &mut bare.pods[0];
     pod.planned = false;
+    pod.stays_until = None;
     pod.notes.clear();
     (pod.checks, pod.nodes) = (None, None);
     pod.reasons[0].example = None;

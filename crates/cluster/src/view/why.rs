@@ -204,6 +204,7 @@ fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
         node: Some(pod.spec.node_name.clone()),
         devices: claims.flat_map(|name| held_devices(world, &key(name))).collect(),
         optimal: None,
+        stays_until: None,
         reasons: Vec::new(),
         cures: Vec::new(),
         effort: None,

@@ -35,6 +35,9 @@ pub fn cure_sentence(edit: &Edit) -> String {
                 let pods = count(u64::from(*number), "pod", "pods");
                 format!("It fits if {} has {pods} at a time.", thing(object))
             }
+            Setting::Name { resource, other } => {
+                format!("It fits if {} asks for {other} in place of {resource}.", thing(object))
+            }
             Setting::Resource { resource, quantity } => {
                 format!("It fits if {} requests {quantity} of {resource}.", thing(object))
             }

@@ -4,13 +4,20 @@
 
 mod amount;
 mod cure;
+mod others;
 mod place;
 mod sentence;
+mod stay;
 
 pub use amount::{of_devices, of_node};
 pub use cure::{cure_sentence, cures_cut};
-pub use place::{AlignWords, align_notes, choice_note, counter_note, in_one, release_note};
+pub use others::{OtherDevices, OtherName, others, part, part_of};
+pub use place::{
+    AlignWords, Counted, align_notes, choice_note, counter_note, extended_note, in_one,
+    release_note, served, spread_note,
+};
 pub use sentence::{SelectorWords, Words, selector, sentence, sentence_on_node};
+pub use stay::{StayWords, evicted_at_once, stay_note};
 
 use phalanx_engine::{Level, LinkClass, Reason, Taint};
 use phalanx_objects::resource::DeviceAttribute;

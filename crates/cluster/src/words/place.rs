@@ -1,6 +1,8 @@
 //! What is said of a placement: what the chosen devices span, or that the choice is indifferent;
 //! and what a counter can't know.
 
+use std::cmp::Ordering::{Greater, Less};
+
 use phalanx_engine::{DeviceKey, Level, LinkClass, LinkMember, Links};
 use phalanx_objects::topology::NodeTopology;
 
@@ -19,6 +21,19 @@ pub fn counter_note(resource: &str, amount: i64, node: &str) -> String {
         "{resource} is a counter: the kubelet of {node} will choose the {amount} devices; their \
          model, memory and links are unknown to the counter"
     )
+}
+
+/// The note on a pod whose extended resource is given by devices.
+pub fn extended_note(resource: &str, class: &str, node: &str) -> String {
+    format!(
+        "{node} has no {resource} to count: DeviceClass {class} serves it, and the scheduler makes \
+         the pod a claim for it"
+    )
+}
+
+/// An extended resource that a class serves, as the name of a request.
+pub fn served(resource: &str, class: &str) -> String {
+    format!("{resource} (served by DeviceClass {class})")
 }
 
 /// The note on a pod whose claim holds devices that it can't use, and gets others.
@@ -92,6 +107,124 @@ pub fn in_one(links: &Links, devices: &[DeviceKey], level: Level) -> bool {
     let mut domains = members.filter(counts).map(|member| member.domains[index_of(level)]);
     let first = domains.next().flatten();
     first.is_some() && domains.all(|domain| domain == first)
+}
+
+/// Most sets of devices that are looked at for what a counter's devices may come to.
+const SETS_MAX: usize = 20_000;
+
+/// A counter's devices on a node whose links are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted<'a> {
+    /// How many the pod gets.
+    pub amount: usize,
+    /// How many the node has.
+    pub allocatable: usize,
+    /// Whether no other pod has any.
+    pub all_free: bool,
+    /// The node's links.
+    pub links: &'a Links,
+    /// And the object that they are of.
+    pub topology: Option<&'a NodeTopology>,
+    /// The node.
+    pub node: &'a str,
+}
+
+/// What the devices that the kubelet will choose may span: at best, at worst, and where nothing is
+/// in use what the device plugin prefers. None where the links are not those of the counter's
+/// devices, or tell nothing.
+pub fn spread_note(counted: &Counted<'_>) -> Option<String> {
+    let Counted { amount, allocatable, all_free, links, topology, node } = *counted;
+    let all: Vec<usize> =
+        (0..links.members.len()).filter(|i| links.members[*i].accelerator).collect();
+    if all.len() != allocatable || amount < 2 || amount > all.len() {
+        return None;
+    }
+    let view = View { links, topology };
+    let (best_pair, worst_pair) = view.range(&all)?;
+    if best_pair == worst_pair {
+        let shown = best_pair.shown();
+        return Some(format!("whichever they are, every pair of them is joined by {shown}"));
+    }
+    let mut sets = Sets::of(&view, &all, amount)?;
+    sets.speeds.sort_by(|a, b| if a.is_better(*b) { Less } else { Greater });
+    sets.speeds.dedup();
+    if sets.best.slowest == sets.worst.slowest {
+        let slowest = sets.best.slowest.shown();
+        return Some(format!("whichever they are, their slowest pair goes over {slowest}"));
+    }
+    let likely = if all_free {
+        let names = view.names(&sets.best.members);
+        format!("while no other pod has any, the device plugin is likely to prefer {names}")
+    } else {
+        format!("which of {node}'s are in use is not known, and so neither is which are likely")
+    };
+    Some(format!(
+        "the counter's {} may have {} different speeds: at best {}; at worst {}; {likely}",
+        count(amount as u64, "device", "devices"),
+        sets.speeds.len(),
+        view.set(&sets.best),
+        view.set(&sets.worst),
+    ))
+}
+
+/// Some members, and the slowest of their pairs.
+#[derive(Clone, Debug)]
+struct Span {
+    members: Vec<usize>,
+    slowest: Path,
+    /// The sum of the pairs' classes: less is nearer.
+    classes: usize,
+}
+
+impl Span {
+    fn is_nearer(&self, other: &Self) -> bool {
+        self.slowest.is_better(other.slowest)
+            || (self.slowest == other.slowest && self.classes < other.classes)
+    }
+}
+
+/// The best and the worst of all sets of a size, and how fast sets may be.
+struct Sets {
+    best: Span,
+    worst: Span,
+    speeds: Vec<Path>,
+}
+
+impl Sets {
+    /// None where there are too many.
+    fn of(view: &View<'_>, all: &[usize], size: usize) -> Option<Self> {
+        let mut chosen: Vec<usize> = (0..size).collect();
+        let mut sets: Option<Self> = None;
+        for _ in 0..SETS_MAX {
+            let members = chosen.iter().map(|at| all[*at]).collect();
+            let span = view.span(members)?;
+            match &mut sets {
+                None => {
+                    let (best, worst) = (span.clone(), span.clone());
+                    sets = Some(Self { best, worst, speeds: vec![span.slowest] });
+                }
+                Some(sets) => {
+                    if !sets.speeds.contains(&span.slowest) {
+                        sets.speeds.push(span.slowest);
+                    }
+                    if span.is_nearer(&sets.best) {
+                        sets.best = span;
+                    } else if sets.worst.is_nearer(&span) {
+                        sets.worst = span;
+                    }
+                }
+            }
+            // The next set in order of places: the last place that can move on, those after it close
+            // up behind it.
+            let last = (0..size).rev().find(|at| chosen[*at] < all.len() - size + at);
+            let Some(at) = last else { return sets };
+            chosen[at] += 1;
+            for after in at + 1..size {
+                chosen[after] = chosen[after - 1] + 1;
+            }
+        }
+        None
+    }
 }
 
 /// What the chosen devices span on their node, as far as links are known. None where fewer than two
@@ -237,6 +370,32 @@ impl View<'_> {
         Path { class: self.class(a, b), gbps }
     }
 
+    /// These members with the slowest of their pairs.
+    fn span(&self, members: Vec<usize>) -> Option<Span> {
+        let (_, slowest) = self.range(&members)?;
+        let mut classes = 0;
+        for (index, a) in members.iter().enumerate() {
+            classes +=
+                members[index + 1..].iter().map(|b| self.class(*a, *b) as usize).sum::<usize>();
+        }
+        Some(Span { members, slowest, classes })
+    }
+
+    fn names(&self, members: &[usize]) -> String {
+        list(&members.iter().map(|i| label(&self.links.members[*i])).collect::<Vec<_>>())
+    }
+
+    /// A set with what it spans.
+    fn set(&self, span: &Span) -> String {
+        let islands = match islands(self.links, &span.members) {
+            Some(1) => "one island, ".to_owned(),
+            Some(islands) => format!("{islands} islands, "),
+            None => String::new(),
+        };
+        let names = self.names(&span.members);
+        format!("{names} ({islands}the slowest pair over {})", span.slowest.shown())
+    }
+
     /// The best and the worst path among the pairs of these members.
     fn range(&self, members: &[usize]) -> Option<(Path, Path)> {
         let mut found: Option<(Path, Path)> = None;
@@ -358,6 +517,44 @@ mod tests {
         (found.kept, found.unmet) = (Vec::new(), Vec::new());
         assert!(align_notes(&found)[0].starts_with("not aligned: 1 preferred level of"));
         assert_eq!(align_notes(&AlignWords::default()), Vec::<String>::new());
+    }
+
+    fn counted<'a>(links: &'a Links, amount: usize, all_free: bool) -> Counted<'a> {
+        let allocatable = links.members.len();
+        Counted { amount, allocatable, all_free, links, topology: None, node: "n1" }
+    }
+
+    #[test]
+    fn a_counters_devices_may_span_more_or_less() {
+        let mut links = links(&[0, 0, 0, 1, 1, 1]);
+        for member in &mut links.members {
+            member.device = None;
+        }
+        for a in 0..3 {
+            links.pairs.extend((3..6).map(|b| (a, b, LinkClass::System)));
+        }
+        let note = spread_note(&counted(&links, 3, true)).expect("a note");
+        assert_eq!(
+            note,
+            "the counter's 3 devices may have 2 different speeds: at best gpu-0, gpu-1 and gpu-2 \
+             (one island, the slowest pair over NVLink); at worst gpu-0, gpu-1 and gpu-3 (2 islands, \
+             the slowest pair over the link between NUMA nodes (SYS)); while no other pod has any, \
+             the device plugin is likely to prefer gpu-0, gpu-1 and gpu-2"
+        );
+        let note = spread_note(&counted(&links, 3, false)).expect("a note");
+        assert!(note.ends_with("is not known, and so neither is which are likely"), "{note}");
+        let note = spread_note(&counted(&links, 4, true)).expect("a note");
+        assert!(note.starts_with("whichever they are, their slowest pair goes over"), "{note}");
+        assert_eq!(spread_note(&counted(&links, 1, true)), None);
+        let other = Counted { allocatable: 4, ..counted(&links, 2, true) };
+        assert_eq!(spread_note(&other), None, "the links are of other devices");
+    }
+
+    #[test]
+    fn equal_paths_leave_a_counter_nothing_to_choose() {
+        let links = links(&[0; 4]);
+        let note = spread_note(&counted(&links, 2, true)).expect("a note");
+        assert_eq!(note, "whichever they are, every pair of them is joined by NVLink");
     }
 
     #[test]

@@ -11,6 +11,8 @@ use crate::lower::Failing;
 pub struct Words {
     /// The name of the claim (or of the pod's entry for it) that the example is about.
     pub claim: Option<String>,
+    /// The extended resource that the request stands for, with the class that serves it.
+    pub extended: Option<String>,
     /// The selector that says no, or ends in an error, for the example's device.
     pub selector: Option<SelectorWords>,
     /// The example's device's value of the attribute that a constraint reads.
@@ -138,6 +140,12 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
         entry => format!("{text} (claim {entry} of the pod)"),
     };
     let text = match reason {
+        Reason::AlignUnmet if !name.is_empty() => {
+            return format!(
+                "the node counts {name}, and the kubelet chooses the devices of a counter: no \
+                 required level of phalanx.dev/align can be kept"
+            );
+        }
         Reason::Gated => format!("the scheduling gate {name} keeps it back"),
         Reason::ClaimMissing => return of_pod(format!("claim {name} does not exist")),
         Reason::TemplateMissing => return of_pod(format!("claim template {name} does not exist")),
@@ -204,6 +212,9 @@ struct Case<'a> {
 impl Case<'_> {
     /// `request gpu of claim gpus`.
     fn request(&self) -> String {
+        if let Some(resource) = &self.words.extended {
+            return resource.clone();
+        }
         match (&self.facts.request, &self.words.claim) {
             (Some(request), Some(claim)) => format!("request {request} of claim {claim}"),
             (Some(request), None) => format!("request {request}"),

@@ -29,6 +29,8 @@ fn kind(edit: &Edit) -> &'static str {
         Edit::Set { what: Setting::Count { .. }, .. } => "count",
         Edit::Set { what: Setting::Replicas(_), .. } => "replicas",
         Edit::Set { what: Setting::Resource { .. }, .. } => "resource",
+        // No world here has counters of devices.
+        Edit::Set { what: Setting::Name { .. }, .. } => "name",
     }
 }
 
@@ -238,6 +240,8 @@ fn less(edit: &Edit) -> Vec<Edit> {
                     Setting::Count { request: request.clone(), count: count + 1 }
                 }
                 Setting::Replicas(count) => Setting::Replicas(count + 1),
+                // A name has no smaller one.
+                Setting::Name { .. } => return Vec::new(),
                 Setting::Resource { resource, quantity } => {
                     let now: Quantity = quantity.parse().expect("a quantity");
                     let is_cpu = resource == "cpu";

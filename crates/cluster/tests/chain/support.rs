@@ -8,8 +8,8 @@ use phalanx_cluster::raise::{Effect, Write, raise};
 use phalanx_cluster::view::{Document, PodView, ViewOptions, plan_document, why_document};
 use phalanx_cluster::world::World;
 use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source, Version};
-use phalanx_objects::Object;
 use phalanx_objects::read::{Item, read};
+use phalanx_objects::{Kind, Object, ObjectRef};
 
 /// The world of these documents. A problem in them fails the test.
 pub(crate) fn world(yaml: &str) -> World {
@@ -173,6 +173,15 @@ pub(crate) fn carry_out(world: &mut World, effects: &[Effect]) {
         let object = match &effect.write {
             Write::CreateClaim(claim) | Write::Finalize(claim) | Write::ClaimStatus(claim) => {
                 Object::ResourceClaim(claim.clone())
+            }
+            Write::PodStatus(write) => {
+                let (namespace, name) = (write.namespace.clone(), write.pod.clone());
+                let of = ObjectRef { kind: Kind::Pod, namespace, name };
+                let of = world.objects().expect("objects").get(&of).expect("a pod");
+                let Object::Pod(pod) = of else { panic!("{write:?} is of no pod") };
+                let mut pod = pod.clone();
+                pod.status.extended_resource_claim_status = Some(write.status.clone());
+                Object::Pod(pod)
             }
             Write::Bind(bind) => {
                 let of = world.objects().expect("objects").get(&bind.spec_of).expect("a pod");

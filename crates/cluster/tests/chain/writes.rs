@@ -5,7 +5,11 @@ use phalanx_cluster::{Gone, ObjectEvent, Source};
 use phalanx_objects::read::{Item, read};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
-use super::support::{cpu_pod, decided, document, gpus, node, pod, shared_claim, user_of, world};
+use serde_json::json;
+
+use super::support::{
+    add, carry_out, cpu_pod, decided, document, gpus, node, pod, shared_claim, user_of, world,
+};
 
 #[test]
 fn a_claim_that_moves_is_released_in_a_write_of_its_own() {
@@ -33,6 +37,87 @@ fn a_claim_that_moves_is_released_in_a_write_of_its_own() {
     let said = document(&mut world);
     let notes = &pod(&said, "next").notes;
     assert!(notes.iter().any(|note| note.contains("claim idle is allocated where")), "{notes:?}");
+}
+
+/// Two init containers, two containers, and a class that serves what they ask.
+const SERVED: &str = "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\n\
+    metadata: {name: served}\n\
+    spec: {extendedResourceName: example.com/gpu, config: [{opaque: {driver: gpu.nvidia.com, \
+    parameters: {a: 1}}}]}\n";
+
+fn asker(name: &str) -> String {
+    let gpus =
+        |count: u32| format!("resources: {{requests: {{cpu: '1', example.com/gpu: {count}}}}}");
+    format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: default, uid: {name}-uid}}\n\
+         spec:\n  initContainers: [{{name: fetch, {}}}, {{name: warm, {}}}]\n  \
+         containers: [{{name: main, {}}}, {{name: side, {}}}]\n",
+        gpus(3),
+        gpus(4),
+        gpus(1),
+        gpus(1)
+    )
+}
+
+/// What devices serve of extended resources is written as kube-scheduler writes it, and once it is
+/// written it is held once.
+#[test]
+fn a_claim_for_extended_resources_is_made_allocated_and_named_in_the_status() {
+    let mut world = world(&(gpus("n1") + SERVED + &asker("first")));
+    let plan = decided(&mut world);
+    let effects = raise(&world, &plan);
+    let documents = manifests(&effects);
+    let kinds: Vec<&str> = documents.iter().filter_map(|d| d["kind"].as_str()).collect();
+    assert_eq!(kinds, ["ResourceClaim", "Pod", "Binding"]);
+    let claim = &documents[0];
+    let mark =
+        claim.pointer("/metadata/annotations/resource.kubernetes.io~1extended-resource-claim");
+    assert_eq!(mark, Some(&json!("true")));
+    assert_eq!(claim["metadata"]["ownerReferences"][0]["uid"], json!("first-uid"));
+    let asked = claim["spec"]["devices"]["requests"].as_array().expect("requests");
+    let asked: Vec<_> =
+        asked.iter().map(|r| (r["name"].clone(), r["exactly"]["count"].clone())).collect();
+    assert_eq!(
+        asked,
+        [
+            (json!("container-1-request-1"), json!(2)),
+            (json!("container-2-request-1"), json!(1)),
+            (json!("container-3-request-1"), json!(1)),
+        ]
+    );
+    let results = claim.pointer("/status/allocation/devices/results").and_then(|r| r.as_array());
+    assert_eq!(results.map(Vec::len), Some(4));
+    let config = claim.pointer("/status/allocation/devices/config/0").expect("the class' own");
+    assert_eq!(config["source"], json!("FromClass"));
+    assert_eq!(claim["status"]["reservedFor"][0]["name"], json!("first"));
+    let status = &documents[1]["status"]["extendedResourceClaimStatus"];
+    assert_eq!(status["resourceClaimName"], claim["metadata"]["name"]);
+    let mapped = status["requestMappings"].as_array().expect("mappings");
+    let mapped: Vec<String> = mapped
+        .iter()
+        .map(|m| format!("{} {}", m["containerName"], m["requestName"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        mapped,
+        [
+            "main container-2-request-1",
+            "side container-3-request-1",
+            "fetch container-2-request-1",
+            "fetch container-3-request-1",
+            "fetch container-1-request-1",
+            "warm container-2-request-1",
+            "warm container-3-request-1",
+            "warm container-1-request-1",
+        ]
+    );
+    carry_out(&mut world, &effects);
+    add(&mut world, &asker("next"));
+    let said = document(&mut world);
+    let message = &pod(&said, "next").reasons[0].message;
+    assert_eq!(
+        message,
+        "n1: example.com/gpu (served by DeviceClass served) asks 2 devices, 0 free of 4 that would do"
+    );
 }
 
 fn versioned(cpu: &str, uid: &str, version: &str) -> Object {

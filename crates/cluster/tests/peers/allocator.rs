@@ -296,7 +296,7 @@ fn granted(
                 written.insert(claim.metadata.name.clone(), plain(&allocation));
             }
             Write::Bind(_) => bound = true,
-            Write::CreateClaim(_) | Write::Finalize(_) => {}
+            Write::CreateClaim(_) | Write::Finalize(_) | Write::PodStatus(_) => {}
         }
     }
     let claims = list(recorded, "/claims").len();

@@ -149,10 +149,17 @@ impl Audit {
             .map_err(|reason| format!("the node passes {}", reason.code()))?;
         let asked = self.asked.entry(seat.node.clone()).or_default();
         let used: Vec<_> = asked.iter().map(|r| &r.resources).collect();
-        rules::room(&request.resources, node, &used)
+        let by_devices = rules::by_devices(&request, node);
+        rules::room(&request.resources, node, &used, &by_devices)
             .map_err(|reason| format!("there is room: {}", reason.code()))?;
         asked.push(request.clone());
-        let wanted = self.wanted(&request, seat)?;
+        let at = request.claims.len() as u16;
+        let mut wanted = self.wanted(&request, seat)?;
+        wanted.extend(rules::extended(&request, &by_devices)?.map(|spec| (at, Shared::new(spec))));
+        let required = request.align.iter().any(|wish| wish.required);
+        if required && wanted.is_empty() && !request.extended.is_empty() {
+            return Err("devices of a counter keep no required wish".to_owned());
+        }
         self.devices(slot, seat, &request, &wanted)
     }
 

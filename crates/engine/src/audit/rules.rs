@@ -1,7 +1,12 @@
 //! A node by itself, in kube-scheduler's order of filters: plain rules, from the reference and
 //! without a word of the checks that the search uses, so that a fault there is seen here.
 
-use crate::facts::{Effect, Node, NodeRequirement, NodeRules, NodeTerm, Resources};
+use std::collections::BTreeMap;
+
+use crate::facts::{
+    ClaimSpec, DeviceRequest, Effect, Extended, Node, NodeRequirement, NodeRules, NodeTerm,
+    Request, Resources,
+};
 use crate::name::{Name, NodeKey};
 use crate::reason::Reason;
 
@@ -74,8 +79,37 @@ pub(crate) fn matches(term: &NodeTerm, key: &NodeKey, node: &Node) -> bool {
     !term.is_empty() && term.iter().all(holds)
 }
 
-/// NodeResourcesFit: the first resource that is short.
-pub(crate) fn room(asked: &Resources, node: &Node, used: &[&Resources]) -> Result<(), Reason> {
+/// The extended resources of a request that a node with none of them gives devices for.
+pub(crate) fn by_devices<'r>(request: &'r Request, node: &Node) -> Vec<&'r Extended> {
+    let none = |asked: &&Extended| scalar(&node.allocatable, &asked.resource) <= 0;
+    request.extended.iter().filter(none).collect()
+}
+
+/// The claim that is made for these, if any: their requests in order of name.
+pub(crate) fn extended(
+    request: &Request,
+    served: &[&Extended],
+) -> Result<Option<ClaimSpec>, String> {
+    if let Some(bad) = served.iter().find_map(|asked| asked.fault.as_ref()) {
+        return Err(format!("its extended resources can be served: {}", bad.reason.code()));
+    }
+    let of = |asked: &&Extended| served.iter().any(|one| one.resource == asked.resource);
+    let all = request.extended.iter().filter(of).flat_map(|asked| asked.requests.to_vec());
+    let by_name: BTreeMap<Name, DeviceRequest> = all.map(|r| (r.name.clone(), r)).collect();
+    if by_name.is_empty() {
+        return Ok(None);
+    }
+    let requests = by_name.into_values().collect();
+    Ok(Some(ClaimSpec { requests, constraints: [].into(), align: [].into(), fault: None }))
+}
+
+/// NodeResourcesFit: the first resource that is short, those that devices serve aside.
+pub(crate) fn room(
+    asked: &Resources,
+    node: &Node,
+    used: &[&Resources],
+    served: &[&Extended],
+) -> Result<(), Reason> {
     let all = &node.allocatable;
     let short = |of: fn(&Resources) -> i64| {
         let left = of(all) - used.iter().map(|r| of(r)).sum::<i64>();
@@ -93,6 +127,9 @@ pub(crate) fn room(asked: &Resources, node: &Node, used: &[&Resources]) -> Resul
     }
     for (name, amount) in &asked.scalars {
         let left = scalar(all, name) - used.iter().map(|r| scalar(r, name)).sum::<i64>();
+        if served.iter().any(|one| one.resource == *name) {
+            continue;
+        }
         if *amount > 0 && *amount > left {
             return Err(Reason::InsufficientScalar);
         }

@@ -5,7 +5,7 @@
 
 use super::Failing;
 use crate::decision::Facts;
-use crate::facts::{Node, Request};
+use crate::facts::{Extended, Node, Request};
 use crate::name::Name;
 use crate::reason::{Reason, Status};
 use crate::state::{Charge, Ledger};
@@ -59,12 +59,13 @@ pub(crate) fn fits(charge: &Charge, node: &Node, ledger: &Ledger) -> bool {
         || short(charge.ephemeral_bytes, a.ephemeral_bytes, ledger.ephemeral_bytes)
         || charge.scalars.iter().any(|(id, asked)| {
             let (allocatable, used) = ledger.scalar(*id);
-            short(*asked, allocatable, used)
+            let by_devices = allocatable <= 0 && charge.served.contains(id);
+            !by_devices && short(*asked, allocatable, used)
         }))
 }
 
-/// Every resource that is short, in kube-scheduler's order; scalars by name. `ledger` is empty for
-/// a node looked at as if no pod were on it.
+/// Every resource that is short, in kube-scheduler's order; scalars by name. What devices serve on
+/// the node is theirs to be short of. `ledger` is empty for a node looked at as if no pod were on it.
 pub(crate) fn all(
     request: &Request,
     node: &Node,
@@ -92,9 +93,11 @@ pub(crate) fn all(
             ledger.ephemeral_bytes,
         ),
     ];
-    lines.extend(r.scalars.iter().map(|(name, asked)| {
+    lines.extend(r.scalars.iter().filter_map(|(name, asked)| {
         let (allocatable, used) = scalar(name);
-        line(Reason::InsufficientScalar, name, *asked, allocatable, used)
+        let is_it = |e: &Extended| e.resource == *name;
+        let by_devices = allocatable <= 0 && request.extended.iter().any(is_it);
+        (!by_devices).then(|| line(Reason::InsufficientScalar, name, *asked, allocatable, used))
     }));
     let mut failing: Vec<Failing> =
         lines.iter().filter(|l| l.is_short()).map(Line::failing).collect();

@@ -12,11 +12,13 @@ use rustc_hash::FxHashMap;
 use super::search::{Ask, Search, device_failing, room_failing};
 use super::trial::{Opening, Trial};
 use super::why::{Rows, count};
+use crate::check::claims::Wanted;
 use crate::check::fact::{self, Health};
 use crate::check::{Failing, before_nodes};
 use crate::decision::Tally;
 use crate::device::{self, Failure, Shape, Usage, Want};
 use crate::facts::ClaimUse;
+use crate::name::Shared;
 use crate::policy::{Effort, Policy};
 use crate::reason::Reason;
 use crate::state::{Ledger, State};
@@ -97,8 +99,8 @@ impl Trial<'_> {
 /// Nodes looked at as if they were healed and empty.
 struct Ideal<'a> {
     search: Search<'a>,
-    /// Equal nodes share a shape: each is asked once.
-    seen: FxHashMap<*const Shape, Result<(), Failing>>,
+    /// Equal nodes share a shape: each is asked once, for each thing that is wanted of it.
+    seen: FxHashMap<(Shared<Wanted>, *const Shape), Result<(), Failing>>,
 }
 
 impl Ideal<'_> {
@@ -114,24 +116,25 @@ impl Ideal<'_> {
         if let Some(failing) = room_failing(state, ask, node, &empty).into_iter().next() {
             return Err(failing);
         }
+        let wanted = self.search.wanted(state, ask, slot)?;
         self.search.look_at_devices(state, slot);
         let Some(devices) = state.nodes.at(slot).devices.as_deref() else { return Ok(()) };
-        let shape = Arc::as_ptr(devices.shape());
-        if let Some(known) = self.seen.get(&shape) {
+        let key = (wanted, Arc::as_ptr(devices.shape()));
+        if let Some(known) = self.seen.get(&key) {
             return known.clone();
         }
-        let answer = self.devices(state, ask, devices.shape());
-        self.seen.insert(shape, answer.clone());
+        let answer = self.devices(state, &key.0, devices.shape());
+        self.seen.insert(key, answer.clone());
         answer
     }
 
-    fn devices(&mut self, state: &State, ask: &Ask, shape: &Shape) -> Result<(), Failing> {
-        if ask.wanted.claims.is_empty() || shape.is_incomplete() {
+    fn devices(&mut self, state: &State, wanted: &Wanted, shape: &Shape) -> Result<(), Failing> {
+        if wanted.claims.is_empty() || shape.is_incomplete() {
             return Ok(());
         }
         let healed = shape.healed();
-        let claims: Vec<_> = ask.wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
-        let want = Want { claims: &claims, align: &ask.wanted.align, matches: &state.matches };
+        let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
+        let want = Want { claims: &claims, align: &wanted.align, matches: &state.matches };
         let mut steps = self.search.effort.steps;
         let usage = Usage::free(&healed);
         let answer = device::choose(&healed, &usage, &want, self.search.policy, &mut steps);

@@ -14,8 +14,8 @@ use crate::check::{Failing, room};
 use crate::cost::{Cost, Harm, TopologyCost};
 use crate::decision::{DeviceFacts, Facts, Proof};
 use crate::device::{self, Failure, Offer, Shape, Want};
-use crate::facts::{Node, Request};
-use crate::name::Shared;
+use crate::facts::{Fault, Node, Request};
+use crate::name::{Name, Shared};
 use crate::policy::{Effort, Policy};
 use crate::reason::{DeviceStage, Reason, Status};
 use crate::state::{Ledger, NodeDevices, State};
@@ -93,11 +93,21 @@ pub(crate) struct Search<'a> {
     pub(crate) memo: Option<&'a mut Memo>,
     /// Steps taken so far.
     pub(crate) spent: u64,
+    /// What the last ask with extended resources wants where these of them are served by devices.
+    served: Option<Served>,
+}
+
+#[derive(Clone, Debug)]
+struct Served {
+    request: Shared<Request>,
+    own: Shared<Wanted>,
+    served: Vec<u16>,
+    wanted: Shared<Wanted>,
 }
 
 impl<'a> Search<'a> {
     pub(crate) fn new(policy: &'a Policy, effort: Effort, memo: Option<&'a mut Memo>) -> Self {
-        let mut search = Self { policy, effort, memo, spent: 0 };
+        let mut search = Self { policy, effort, memo, spent: 0, served: None };
         if let Some(memo) = search.memo.as_deref_mut()
             && (memo.policy != *policy || memo.steps != effort.steps || memo.entries > ENTRIES_MAX)
         {
@@ -135,11 +145,52 @@ impl<'a> Search<'a> {
             }
             reachable(&ask.pinned, state.nodes.key(slot), &node.labels)?;
         }
+        let wanted = self.wanted(state, ask, slot)?;
         self.look_at_devices(state, slot);
-        let offer = self.devices(state, ask, slot)?;
-        let cost = price(state, ask, slot, soft, offer.as_deref());
+        let offer = self.devices(state, &wanted, slot)?;
+        let cost = price(state, ask, &wanted, slot, soft, offer.as_deref());
         let proof = offer.as_ref().map_or(Proof::Proven, |o| o.proof);
         Ok(Fit { cost, proof, offer })
+    }
+
+    /// What devices are wanted of a node: the pod's own claims, and one more for the extended
+    /// resources of which the node has none allocatable.
+    pub(crate) fn wanted(
+        &mut self,
+        state: &State,
+        ask: &Ask,
+        slot: u32,
+    ) -> Result<Shared<Wanted>, Failing> {
+        let request = &ask.request;
+        if request.extended.is_empty() {
+            return Ok(ask.wanted.clone());
+        }
+        let ledger = &state.nodes.at(slot).ledger;
+        let served = request
+            .served(|name| state.scalar_index.get(name).map_or(0, |id| ledger.scalar(*id).0));
+        if served.is_empty() && ask.wanted.claims.is_empty() {
+            return counted(request).map(|()| ask.wanted.clone());
+        }
+        if let Some(last) = &self.served
+            && last.served == served
+            && last.request.same(request)
+            && last.own == ask.wanted
+        {
+            return Ok(last.wanted.clone());
+        }
+        let spec = request.claim_for(&served);
+        if let Some(Fault { reason, subject, detail }) = &spec.fault {
+            let facts = Facts::Subject { subject: subject.clone(), detail: detail.clone() };
+            return Err(Failing::new(*reason, UNRESOLVABLE).with(facts));
+        }
+        let mut wanted = Wanted::clone(&ask.wanted);
+        if !spec.requests.is_empty() {
+            wanted.claims.push((request.claims.len() as u16, Shared::new(spec)));
+        }
+        let wanted = Shared::new(wanted);
+        let (request, own) = (request.clone(), ask.wanted.clone());
+        self.served = Some(Served { request, own, served, wanted: wanted.clone() });
+        Ok(wanted)
     }
 
     /// Works out what the node sees, if that is not known.
@@ -154,43 +205,42 @@ impl<'a> Search<'a> {
     fn devices(
         &mut self,
         state: &State,
-        ask: &Ask,
+        wanted: &Shared<Wanted>,
         slot: u32,
     ) -> Result<Option<Arc<Offer>>, Failing> {
-        if ask.wanted.claims.is_empty() {
+        if wanted.claims.is_empty() {
             return Ok(None);
         }
         let Some(devices) = state.nodes.at(slot).devices.as_deref() else {
             return Err(Failing::new(Reason::NoDevices, UNRESOLVABLE));
         };
-        match self.choose(state, ask, devices) {
+        match self.choose(state, wanted, devices) {
             Ok(offer) => Ok(Some(offer)),
             Err(failure) => Err(device_failing(&failure)),
         }
     }
 
     /// Chooses devices, or remembers.
-    fn choose(&mut self, state: &State, ask: &Ask, devices: &NodeDevices) -> Answer {
+    fn choose(&mut self, state: &State, wanted: &Shared<Wanted>, devices: &NodeDevices) -> Answer {
         let Some(usage) = &devices.usage else { return Err(Arc::new(Failure::Bounded)) };
         let key = usage.key();
         if let (Some(memo), Some(key)) = (self.memo.as_deref(), key) {
             let at = Arc::as_ptr(devices.shape()) as usize;
-            let known =
-                memo.answers.get(&ask.wanted).and_then(|by| by.get(&at)?.by_usage.get(&key));
+            let known = memo.answers.get(wanted).and_then(|by| by.get(&at)?.by_usage.get(&key));
             if let Some(answer) = known {
                 return answer.clone();
             }
         }
         let mut steps = self.effort.steps;
-        let claims: Vec<_> = ask.wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
-        let want = Want { claims: &claims, align: &ask.wanted.align, matches: &state.matches };
+        let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
+        let want = Want { claims: &claims, align: &wanted.align, matches: &state.matches };
         let answer = device::choose(devices.shape(), usage, &want, self.policy, &mut steps)
             .map(Arc::new)
             .map_err(Arc::new);
         self.spent += self.effort.steps - steps;
         if let (Some(memo), Some(key)) = (self.memo.as_deref_mut(), key) {
             let at = Arc::as_ptr(devices.shape()) as usize;
-            let by_shape = memo.answers.entry(ask.wanted.clone()).or_default();
+            let by_shape = memo.answers.entry(wanted.clone()).or_default();
             let entry = by_shape.entry(at).or_insert_with(|| ShapeAnswers {
                 _shape: Arc::clone(devices.shape()),
                 by_usage: FxHashMap::default(),
@@ -211,8 +261,13 @@ impl<'a> Search<'a> {
             failing.push(elsewhere);
             return failing;
         }
-        self.look_at_devices(state, slot);
-        failing.extend(self.devices(state, ask, slot).err());
+        match self.wanted(state, ask, slot) {
+            Ok(wanted) => {
+                self.look_at_devices(state, slot);
+                failing.extend(self.devices(state, &wanted, slot).err());
+            }
+            Err(one) => failing.push(one),
+        }
         failing
     }
 }
@@ -255,13 +310,29 @@ pub(super) fn device_failing(failure: &Failure) -> Failing {
     }
 }
 
+/// A node that counts all that is asked keeps no wish for nearness that is required: the kubelet
+/// chooses the devices of a counter.
+fn counted(request: &Request) -> Result<(), Failing> {
+    let required = request.align.iter().any(|wish| wish.required);
+    let Some(first) = request.extended.first().filter(|_| required) else { return Ok(()) };
+    let facts = Facts::Subject { subject: first.resource.clone(), detail: Name::new("") };
+    Err(Failing::new(Reason::AlignUnmet, UNRESOLVABLE).with(facts))
+}
+
 /// What a seat on the node costs with these devices. The one place where a seat's [`Cost`] is made.
-fn price(state: &State, ask: &Ask, slot: u32, soft: u32, offer: Option<&Offer>) -> Cost {
+fn price(
+    state: &State,
+    ask: &Ask,
+    wanted: &Wanted,
+    slot: u32,
+    soft: u32,
+    offer: Option<&Offer>,
+) -> Cost {
     let row = state.nodes.at(slot);
     let charge = &state.requests.at(ask.slot).charge;
     // Who only looks at devices takes nothing. The request says it, not the set: a node's sets are
     // compared before this is known.
-    let requests = ask.wanted.claims.iter().flat_map(|(_, spec)| &spec.requests);
+    let requests = wanted.claims.iter().flat_map(|(_, spec)| &spec.requests);
     let mut taking = requests.flat_map(|r| &r.alternatives).any(|a| !a.admin);
     let (mut left, mut used) = (0i64, false);
     for scalar in &row.ledger.scalars {

@@ -251,7 +251,7 @@ impl State {
     fn request_in_use(&mut self, request: &Shared<Request>) -> u32 {
         let slot = self.requests.slot_or_new(request);
         if self.requests.at(slot).fact.is_none() {
-            let charge = self.charge_of(&request.resources);
+            let charge = self.charge_of(request);
             let row = self.requests.at_mut(slot);
             row.fact = Some(request.clone());
             row.charge = charge;

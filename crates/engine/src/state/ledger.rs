@@ -1,7 +1,11 @@
 //! The ledger of a node: what its pods asked for, never what they use (kube-scheduler's
 //! NodeInfo: integer sums of each pod's rounded requests).
 
-use crate::facts::Resources;
+use std::collections::BTreeMap;
+
+use crate::decision::{Act, Decision};
+use crate::facts::{Request, Resources};
+use crate::name::{Name, NodeKey};
 
 /// What a request takes from a ledger, with scalars by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +15,8 @@ pub(crate) struct Charge {
     pub(crate) ephemeral_bytes: i64,
     pub(crate) pods: i64,
     pub(crate) scalars: Box<[(u16, i64)]>,
+    /// Of these, the extended resources that devices serve where the node has none allocatable.
+    pub(crate) served: Box<[u16]>,
 }
 
 /// Sums over the pods of a node.
@@ -36,7 +42,7 @@ impl Ledger {
     /// Adds (`sign` 1) or takes back (`sign` -1) a charge. Wraps rather than fails: absurd sums
     /// are reality's, and adding and taking back must cancel exactly.
     pub(crate) fn add(&mut self, charge: &Charge, sign: i64) {
-        let Charge { cpu_milli, memory_bytes, ephemeral_bytes, pods, scalars } = charge;
+        let Charge { cpu_milli, memory_bytes, ephemeral_bytes, pods, scalars, served: _ } = charge;
         let step = |sum: &mut i64, amount: i64| {
             *sum = sum.wrapping_add(amount.wrapping_mul(sign));
         };
@@ -99,7 +105,7 @@ impl Ledger {
 
 impl super::State {
     /// The index of a scalar's name.
-    pub(crate) fn scalar_id(&mut self, name: &crate::name::Name) -> u16 {
+    pub(crate) fn scalar_id(&mut self, name: &Name) -> u16 {
         if let Some(id) = self.scalar_index.get(name) {
             return *id;
         }
@@ -123,14 +129,61 @@ impl super::State {
         ids.into()
     }
 
-    pub(crate) fn charge_of(&mut self, resources: &Resources) -> Charge {
+    pub(crate) fn charge_of(&mut self, request: &Request) -> Charge {
+        let resources = &request.resources;
         Charge {
+            served: request.extended.iter().map(|e| self.scalar_id(&e.resource)).collect(),
             cpu_milli: resources.cpu_milli,
             memory_bytes: resources.memory_bytes,
             ephemeral_bytes: resources.ephemeral_bytes,
             pods: resources.pods,
             scalars: self.scalar_ids(resources),
         }
+    }
+}
+
+/// What is left of a scalar resource on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalarLeft {
+    /// The node.
+    pub node: NodeKey,
+    /// The resource.
+    pub resource: Name,
+    /// What the node has of it.
+    pub allocatable: i64,
+    /// What is free of it, possibly negative.
+    pub free: i64,
+}
+
+impl super::State {
+    /// What is left of the scalar resources that nodes have once a decision's seats are taken, by
+    /// node.
+    pub fn scalars_left(&self, decision: &Decision) -> Vec<ScalarLeft> {
+        let mut taken: BTreeMap<(&NodeKey, u16), i64> = BTreeMap::new();
+        for act in &decision.acts {
+            let Act::Place(group, seats, _) = act else { continue };
+            let Some(group) = self.groups.find(group) else { continue };
+            for seat in seats {
+                let Some(request) = group.requests.get(usize::from(seat.role)) else { continue };
+                for (id, asked) in &self.requests.at(*request).charge.scalars {
+                    *taken.entry((&seat.node, *id)).or_default() += asked;
+                }
+            }
+        }
+        let mut left = Vec::new();
+        for (_, key, node) in self.nodes.iter().filter(|(_, _, node)| node.fact.is_some()) {
+            for scalar in node.ledger.scalars.iter().filter(|scalar| scalar.allocatable > 0) {
+                let taken = taken.get(&(key, scalar.id)).copied().unwrap_or_default();
+                let free = scalar.allocatable.saturating_sub(scalar.used).saturating_sub(taken);
+                let Some(resource) = self.scalars.get(usize::from(scalar.id)).cloned() else {
+                    continue;
+                };
+                let (node, allocatable) = (key.clone(), scalar.allocatable);
+                left.push(ScalarLeft { node, resource, allocatable, free });
+            }
+        }
+        left.sort_by(|a, b| (&a.node, &a.resource).cmp(&(&b.node, &b.resource)));
+        left
     }
 }
 

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
+pub use ledger::ScalarLeft;
 pub(crate) use ledger::{Charge, Ledger};
 pub(crate) use seat::Taken;
 pub(crate) use table::Table;

@@ -56,6 +56,11 @@ impl State {
                 }
             }
         }
+        let extended = request.claims.len();
+        if !self.own_claim_is_held(seat, extended) {
+            let grants = seat.grants.iter().filter(|g| usize::from(g.claim) == extended);
+            own.extend(grants.map(held_device));
+        }
         taken.held.devices = own.into();
     }
 

@@ -70,12 +70,38 @@ fn shown_after(
             }
             written.push(Change::Claim(key, Some(claim.clone())));
         }
+        written.extend(shown_extended(world, request, seat, &mut member));
         changes.push(Change::Member(pod.clone(), Some(member.clone())));
         changes.extend(written);
         member.phase = Phase::Bound(seat.node.clone());
         changes.push(Change::Member(pod, Some(member)));
     }
     changes
+}
+
+/// The claim that is made for what a node gives by devices of a pod's extended resources.
+fn shown_extended(
+    world: &World,
+    request: &Request,
+    seat: &Seat,
+    member: &mut Member,
+) -> Option<Change> {
+    let of = seat.grants.iter().filter(|g| usize::from(g.claim) == request.claims.len());
+    let devices: Box<[HeldDevice]> = of.map(held_device).collect();
+    if devices.is_empty() {
+        return None;
+    }
+    let pod = seat.pod.clone().unwrap();
+    let key = ClaimKey(make::scoped(&format!("{}-extended", pod.0.name)));
+    member.claims = member.claims.iter().cloned().chain([Some(key.clone())]).collect();
+    let nodes = super::oracle::reach(world, &seat.node, &devices);
+    let claim = Claim {
+        spec: Shared::new(request.claim_for(&[0])),
+        held: Some(Allocation { devices, nodes }),
+        users: vec![User::Pod(pod)],
+        deleting: false,
+    };
+    Some(Change::Claim(key, Some(claim)))
 }
 
 fn held_device(grant: &Grant) -> HeldDevice {

@@ -78,7 +78,10 @@ fn every_node_counts_once_and_the_account_is_never_empty() {
             let nodes: usize = why.tally.iter().map(|t| t.nodes as usize).sum();
             let expected = if lone { 0 } else { world.nodes.len() };
             let sorted = why.tally.windows(2).all(|w| w[0].reason < w[1].reason);
-            let about_nodes = lone || why.tally.iter().all(|t| t.reason.scope() != Scope::Object);
+            // What is wrong with a class is a node's matter where another node counts the resource.
+            let of_node =
+                |t: &Tally| t.reason.scope() != Scope::Object || may_stand(world, t.reason);
+            let about_nodes = lone || why.tally.iter().all(of_node);
             let near = why.nearest.is_some() != lone;
             let named = match &why.never {
                 Some(never) => never.reason == why.first,
@@ -93,6 +96,13 @@ fn every_node_counts_once_and_the_account_is_never_empty() {
         }
         Ok(())
     });
+}
+
+/// Whether some extended resource has this fault.
+fn may_stand(world: &super::world::World, reason: Reason) -> bool {
+    let roles = world.groups.values().flat_map(|group| &group.roles);
+    let mut faults = roles.flat_map(|role| &role.request.extended).filter_map(|e| e.fault.as_ref());
+    faults.any(|fault| fault.reason == reason)
 }
 
 /// The report's verdict is the decision's, and its nodes add up to the account.

@@ -527,6 +527,7 @@ impl Maker {
         if c.percent(15) {
             scalars.push((name("example.com/nic"), c.between(0, 2)));
         }
+        let served = scalars.first().is_some_and(|(_, asked)| *asked > 0) && c.percent(60);
         if c.percent(5) {
             scalars.push((name("hugepages-2Mi"), c.between(1, 2)));
         }
@@ -539,7 +540,22 @@ impl Maker {
             scalars: scalars.into(),
         };
         let fault = (!self.easy && c.percent(7)).then(|| fault(c, &REQUEST_FAULTS));
-        Request { resources, node, claims: claims.into(), align, fault }
+        let extended = if served { self.extended(&resources) } else { Box::default() };
+        let align = if served && align.is_empty() { self.align(20) } else { align };
+        Request { resources, node, claims: claims.into(), extended, align, fault }
+    }
+
+    /// What devices serve where a node has no NICs to count.
+    fn extended(&mut self, asked: &Resources) -> Box<[Extended]> {
+        let (resource, count) = asked.scalars[0].clone();
+        let own = self.alternative(None);
+        let (amount, admin) = (Amount::Count(count as u32), false);
+        let own = Alternative { amount, admin, capacity: Box::default(), ..own };
+        let request =
+            DeviceRequest { name: name("container-0-request-0"), alternatives: [own].into() };
+        let fault =
+            (!self.easy && self.chance.percent(7)).then(|| fault(&mut self.chance, &SPEC_FAULTS));
+        [Extended { resource, requests: [request].into(), fault }].into()
     }
 
     fn claim_use(&mut self, before: &[ClaimUse]) -> ClaimUse {
@@ -756,6 +772,7 @@ pub(super) fn add_user(world: &mut World, pod: &PodKey, claim: &ClaimKey) {
         resources: Resources { pods: 1, ..Resources::default() },
         node: NodeRules::default(),
         claims: [ClaimUse::Named(claim.clone())].into(),
+        extended: Box::default(),
         align: Box::default(),
         fault: None,
     };

@@ -57,6 +57,10 @@ fn named_twice(world: &World) -> World {
     for group in twice.groups.values_mut() {
         for role in &mut group.roles {
             let mut request = (*role.request).clone();
+            if !request.extended.is_empty() {
+                // The claim for them has the next number.
+                continue;
+            }
             let named = request.claims.iter().filter(|c| matches!(c, ClaimUse::Named(_)));
             request.claims = request.claims.iter().chain(named).cloned().collect();
             role.request = Shared::new(request);

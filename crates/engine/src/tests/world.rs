@@ -207,6 +207,9 @@ fn plainer_requests(request: &Request) -> Vec<Request> {
     if !request.align.is_empty() {
         all.push(Request { align: Box::default(), ..request.clone() });
     }
+    if !request.extended.is_empty() {
+        all.push(Request { extended: Box::default(), ..request.clone() });
+    }
     for (at, claim) in request.claims.iter().enumerate() {
         let mut fewer = request.claims.to_vec();
         fewer.remove(at);

@@ -97,12 +97,17 @@ fn or(value: &Option<Value>, default: &str) -> Value {
     value.clone().unwrap_or_else(|| json!(default))
 }
 
-/// `KEY=VALUE:EFFECT`, `KEY:EFFECT`.
+/// `KEY=VALUE:EFFECT`, `KEY:EFFECT`, each with `@TIME` where it matters when it was added.
 fn taints(texts: &[String]) -> Result<Vec<Value>, ScenarioError> {
     texts.iter().map(|text| taint(text)).collect()
 }
 
 fn taint(text: &str) -> Result<Value, ScenarioError> {
+    if let Some((text, added)) = text.split_once('@') {
+        let mut taint = taint(text)?;
+        taint["timeAdded"] = json!(added);
+        return Ok(taint);
+    }
     let Some((left, effect)) = text.rsplit_once(':') else {
         return error(format!("The taint `{text}` is not KEY=VALUE:EFFECT or KEY:EFFECT."));
     };
@@ -112,9 +117,12 @@ fn taint(text: &str) -> Result<Value, ScenarioError> {
     })
 }
 
-/// `KEY=VALUE:EFFECT`, `KEY:EFFECT`, `KEY=VALUE`, `KEY`, or `*` for everything.
+/// `KEY=VALUE:EFFECT`, `KEY:EFFECT`, `KEY=VALUE`, `KEY`, or `*` for everything; each with `@SECONDS`
+/// where it is for a time.
 fn tolerations(texts: &[String]) -> Vec<Value> {
     let one = |text: &String| {
+        let (text, seconds) =
+            text.split_once('@').map_or((text.as_str(), None), |(text, s)| (text, Some(s)));
         let (left, effect) = text.rsplit_once(':').unwrap_or((text, ""));
         let mut toleration = match left.split_once('=') {
             Some((key, value)) => json!({"key": key, "operator": "Equal", "value": value}),
@@ -123,6 +131,9 @@ fn tolerations(texts: &[String]) -> Vec<Value> {
         };
         if !effect.is_empty() {
             toleration["effect"] = json!(effect);
+        }
+        if let Some(seconds) = seconds.and_then(|seconds| seconds.parse::<i64>().ok()) {
+            toleration["tolerationSeconds"] = json!(seconds);
         }
         toleration
     };
@@ -316,6 +327,9 @@ fn named_claim(name: &str, note: &ClaimNote) -> Result<Value, ScenarioError> {
     }
     if let Some(pod) = &note.owner {
         metadata["ownerReferences"] = json!([owner(pod)]);
+    }
+    if note.extended {
+        metadata["annotations"]["resource.kubernetes.io/extended-resource-claim"] = json!("true");
     }
     let mut status = json!({});
     if let Some(holds) = &note.holds {

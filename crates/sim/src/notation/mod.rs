@@ -96,6 +96,8 @@ struct ClaimNote {
     deleting: bool,
     /// The pod that a named claim was made for.
     owner: Option<String>,
+    /// Whether it was made for that pod's extended resources.
+    extended: bool,
 }
 
 /// One of several requests.

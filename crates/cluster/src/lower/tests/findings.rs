@@ -207,25 +207,41 @@ fn what_could_not_be_read_is_not_called_missing() {
 }
 
 #[test]
-fn an_extended_resource_that_only_a_class_serves_is_told() {
-    let class = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\n\
-        spec: {extendedResourceName: example.com/gpu}\n---\n";
-    let asks = |name: &str| format!("containers: [{{resources: {{requests: {{{name}: 1}}}}}}]");
+fn an_extended_resource_follows_the_class_that_serves_it() {
+    let class = |name: &str, at: u32, resource: &str| {
+        format!(
+            "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: {name}, \
+             creationTimestamp: '2026-01-0{at}T00:00:00Z'}}\n\
+             spec: {{extendedResourceName: {resource}}}\n---\n"
+        )
+    };
+    let asks = |name: &str| format!("containers: [{{resources: {{requests: {{{name}: 2}}}}}}]");
     let implicit = "deviceclass.resource.kubernetes.io/gpu";
     let text = NODE.to_owned() + &pod("p", &asks("example.com/gpu")) + &pod("q", &asks(implicit));
     let mut world = World::of(&text);
-    let faults = |world: &World| (world.fault("pod", "p"), world.fault("pod", "q"));
-    assert_eq!(faults(&world), (None, None));
-    world.add(class);
-    let unsupported = Some(Reason::RequestUnsupported);
-    assert_eq!(faults(&world), (unsupported, unsupported));
-    let counted = NODE.replace("n1", "n2").replace("pods: 10", "pods: 10, example.com/gpu: 1");
-    world.add(&counted);
-    assert_eq!(faults(&world), (None, unsupported), "a node counts one of the two");
-    gone(&mut world, Kind::Node, "", "n2");
-    assert_eq!(faults(&world), (unsupported, unsupported));
+    let of = |world: &World, name: &str| {
+        let request = &world.group("pod", name).expect("a pod").roles[0].request;
+        let class = |e: &phalanx_engine::Extended| {
+            assert_eq!(e.requests[0].name.as_str(), "container-0-request-0");
+            e.requests[0].alternatives[0].class.to_string()
+        };
+        request.extended.iter().map(class).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!((of(&world, "p"), of(&world, "q")), (vec![], vec![]));
+    world.add(&class("gpu", 2, "example.com/gpu"));
+    assert_eq!((of(&world, "p"), of(&world, "q")), (vec!["gpu".into()], vec!["gpu".into()]));
+    world.add(&class("older", 1, "example.com/gpu"));
+    assert_eq!(of(&world, "p"), ["gpu"]);
+    world.add(&class("also", 2, "example.com/gpu"));
+    assert_eq!(of(&world, "p"), ["also"], "of equally old ones the first by name");
+    gone(&mut world, Kind::DeviceClass, "", "also");
     gone(&mut world, Kind::DeviceClass, "", "gpu");
-    assert_eq!(faults(&world), (None, None));
-    let old = Compat::new(Version::V1_34);
-    assert_eq!(World::with(old, &(text + class)).fault("pod", "p"), None);
+    assert_eq!(of(&world, "p"), ["older"]);
+    assert_eq!(of(&world, "q"), none);
+    world.add(&class("older", 1, "example.com/other"));
+    assert_eq!(of(&world, "p"), none);
+    let old = Compat::new(Version::V1_35);
+    let served = World::with(old, &(text + &class("gpu", 1, "example.com/gpu")));
+    assert_eq!(of(&served, "p"), none, "the gate is off");
 }

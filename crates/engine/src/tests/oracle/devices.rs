@@ -8,6 +8,7 @@ use super::seen::{Dev, Seen, charge, groups_of};
 use crate::*;
 
 /// A claim that is to be allocated.
+#[derive(Clone)]
 pub(super) struct Asked {
     /// Index into the pod's claims.
     pub(super) claim: usize,

@@ -232,7 +232,8 @@ impl<'w> Board<'w> {
         rules::admits(&request.node, key, node)?;
         let used: Vec<&Resources> =
             self.charges.iter().filter(|(n, _)| n == key).map(|(_, r)| r).collect();
-        rules::room(&request.resources, node, &used)?;
+        let served = rules::by_devices(request, node);
+        rules::room(&request.resources, node, &used, &served)?;
         let elsewhere = |p: &Pinned| {
             p.nodes
                 .as_ref()
@@ -240,6 +241,18 @@ impl<'w> Board<'w> {
         };
         if pinned.iter().any(elsewhere) {
             return Err(Reason::ClaimElsewhere);
+        }
+        let mut wanted = wanted.to_vec();
+        let fault = served.iter().find_map(|asked| asked.fault.as_ref());
+        if let Some(fault) = fault {
+            return Err(fault.reason);
+        }
+        if let Ok(Some(spec)) = rules::extended(request, &served) {
+            wanted.push(Asked { claim: request.claims.len(), spec: Shared::new(spec) });
+        }
+        let required = request.align.iter().any(|wish| wish.required);
+        if required && wanted.is_empty() && !request.extended.is_empty() {
+            return Err(Reason::AlignUnmet);
         }
         let held: Vec<&HeldDevice> = self
             .claims
@@ -253,7 +266,7 @@ impl<'w> Board<'w> {
         let scarce = node::Scarce::new(&request.resources, node, &used);
         let ask = devices::Ask {
             seen: &seen,
-            wanted,
+            wanted: &wanted,
             align: &request.align,
             matches: &self.world.matches,
             upstream: self.upstream,
@@ -270,16 +283,17 @@ impl<'w> Board<'w> {
         cost: Cost,
     ) -> (Seat, Cost) {
         self.charges.push((node.clone(), request.resources.clone()));
+        let holds = |g: &Grant| HeldDevice {
+            device: g.device.clone(),
+            admin: g.admin,
+            share: g.share.is_some(),
+            consumed: g.share.clone().unwrap_or_default(),
+        };
+        let extended = grants.iter().filter(|g| usize::from(g.claim) == request.claims.len());
+        self.held.extend(extended.map(holds));
         for (at, claim) in request.claims.iter().enumerate() {
             let of = grants.iter().filter(|g| usize::from(g.claim) == at);
-            let devices: Vec<HeldDevice> = of
-                .map(|g| HeldDevice {
-                    device: g.device.clone(),
-                    admin: g.admin,
-                    share: g.share.is_some(),
-                    consumed: g.share.clone().unwrap_or_default(),
-                })
-                .collect();
+            let devices: Vec<HeldDevice> = of.map(holds).collect();
             match claim {
                 ClaimUse::Own(_) | ClaimUse::PerGroup(_) => self.held.extend(devices),
                 ClaimUse::Named(key) => {
