@@ -4,11 +4,14 @@
 //! to our own first fit without caches, measured in the same run, is what to quote. Nothing here is
 //! asserted: a test that depends on the clock tells nothing.
 
+mod dra;
 mod fleet;
+mod kinds;
 mod objects;
 mod rows;
 mod upstream;
 mod world;
+mod worst;
 
 use std::time::{Duration, Instant};
 
@@ -28,10 +31,27 @@ pub(crate) enum Part {
     Never,
     /// 100,000 nodes with 400,000 pods.
     Fleet,
+    /// 500 nodes with ten devices of three kinds, claims of six.
+    SmallKinds,
+    /// 5,000 nodes with eight devices of three kinds, claims of six.
+    LargeKinds,
+    /// Upstream's recorded cases and worlds, beside upstream's allocator.
+    Dra,
+    /// What is hard for a search, beside upstream's allocator.
+    Worst,
 }
 
 impl Part {
-    const ALL: [Self; 4] = [Self::Small, Self::Large, Self::Never, Self::Fleet];
+    const ALL: [Self; 8] = [
+        Self::Small,
+        Self::Large,
+        Self::Never,
+        Self::Fleet,
+        Self::SmallKinds,
+        Self::LargeKinds,
+        Self::Dra,
+        Self::Worst,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -39,6 +59,10 @@ impl Part {
             Self::Large => "large",
             Self::Never => "never",
             Self::Fleet => "fleet",
+            Self::SmallKinds => "small-kinds",
+            Self::LargeKinds => "large-kinds",
+            Self::Dra => "dra",
+            Self::Worst => "worst",
         }
     }
 }
@@ -70,7 +94,11 @@ pub(crate) fn measure(part: Part, runs: usize) -> Done {
         Part::Small => rows::fill_and_churn(500, 10, &rows::SMALL, runs)?,
         Part::Large => rows::fill_and_churn(5_000, 8, &rows::LARGE, runs)?,
         Part::Never => rows::never(runs),
-        Part::Fleet => return fleet::measure(),
+        Part::Fleet => fleet::measure()?,
+        Part::SmallKinds => rows::every_kind(500, 10, &rows::SMALL, runs)?,
+        Part::LargeKinds => rows::every_kind(5_000, 8, &rows::LARGE, runs)?,
+        Part::Dra => dra::measure(runs)?,
+        Part::Worst => worst::measure(runs)?,
     }
     Ok(())
 }

@@ -22,6 +22,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// Lowering makes and drops many small values: this allocator takes about half the time of the
+/// system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo xtask",

@@ -1,7 +1,10 @@
-// Measures the allocator that kube-scheduler uses, alone: no queue, no scoring, no API server. The
-// world is that of `cargo xtask bench`: equal devices in pairs of one NUMA node, pods that ask for
-// two that agree on it. Usage: upstream NODES DEVICES PODS; prints pods a second for the first fit
-// from the top of the list and for all nodes tried.
+// Measures the allocator that kube-scheduler uses, alone: no queue, no scoring, no API server.
+//
+// upstream fill NODES DEVICES PODS: the world of `cargo xtask bench`, equal devices in pairs of one
+// NUMA node, pods that ask for two that agree on it. Prints pods a second for the first fit from the
+// top of the list and for all nodes tried.
+//
+// upstream cases RUNS: questions from standard input, see cases.go.
 package main
 
 import (
@@ -143,13 +146,21 @@ func fill(nodes []*v1.Node, slices map[string][]*resourceapi.ResourceSlice, pods
 
 func main() {
 	var numbers []int
-	for _, arg := range os.Args[1:] {
+	for _, arg := range os.Args[2:] {
 		n, err := strconv.Atoi(arg)
 		if err != nil {
 			panic(err)
 		}
 		numbers = append(numbers, n)
 	}
-	nodes, slices := fleet(numbers[0], numbers[1])
-	fmt.Printf("%.1f %.1f\n", fill(nodes, slices, numbers[2], true), fill(nodes, slices, numbers[2]/10+1, false))
+	switch os.Args[1] {
+	case "fill":
+		nodes, slices := fleet(numbers[0], numbers[1])
+		first, all := fill(nodes, slices, numbers[2], true), fill(nodes, slices, numbers[2]/10+1, false)
+		fmt.Printf("%.1f %.1f\n", first, all)
+	case "cases":
+		if err := cases(numbers[0]); err != nil {
+			panic(err)
+		}
+	}
 }

@@ -25,6 +25,11 @@ use clap::{CommandFactory as _, Parser as _};
 use args::{Cli, Command, CompletionArgs, LintOutput, Output, PlanOutput};
 use exit::{Answer, FINE, Failure, MISUSE, Printed};
 
+/// Lowering makes and drops many small values: this allocator takes about half the time of the
+/// system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -63,10 +63,10 @@ impl World {
         if !self.lowering.takes(&event) {
             return;
         }
+        self.lowering.take(&event);
         if let Some(objects) = &mut self.objects {
-            objects.take(&event);
+            objects.take(event);
         }
-        self.lowering.take(event);
     }
 
     /// Lowers what has changed and tells the engine.
@@ -314,11 +314,11 @@ impl Objects {
     }
 
     /// Takes in an event that is named in full and that lowering takes.
-    pub(crate) fn take(&mut self, event: &ObjectEvent) {
+    pub(crate) fn take(&mut self, event: ObjectEvent) {
         match event {
             ObjectEvent::Applied(object, source) => {
-                let kept = Kept { object: Arc::new((**object).clone()), source: source.clone() };
-                self.0.insert(object.reference(), kept);
+                let reference = object.reference();
+                self.0.insert(reference, Kept { object: Arc::new(*object), source });
             }
             ObjectEvent::Deleted(gone) => {
                 self.0.remove(&gone.object);

@@ -28,7 +28,7 @@ pub(crate) struct Bench {
 }
 
 /// Reads one manifest as an object.
-fn object(manifest: &Value) -> Result<Box<Object>, String> {
+pub(crate) fn object(manifest: &Value) -> Result<Box<Object>, String> {
     let mut found = Err("a manifest of the benchmark was not read.".to_owned());
     read("bench", manifest.to_string().as_bytes(), &mut |item| match item {
         Item::Object(object, _) => found = Ok(Box::new(object)),

@@ -42,7 +42,7 @@ pub(crate) fn seats(decision: &Decision) -> Vec<&Seat> {
 
 /// Upstream's allocator beside ours, where Go is there.
 fn upstream(nodes: u32, devices: u32) {
-    match super::upstream::measure(nodes, devices) {
+    match super::upstream::fill(nodes, devices) {
         Ok((first, all)) => {
             for (what, found) in [("first fit", first), ("all nodes tried", all)] {
                 let text = format!("upstream's allocator alone (Go), {what}");
@@ -53,39 +53,82 @@ fn upstream(nodes: u32, devices: u32) {
     }
 }
 
-struct Bench {
-    names: Names,
-    fleet: Fleet,
+/// A fleet at rest, and how often each figure is taken.
+struct Bench<'n> {
+    names: &'n Names,
+    start: Engine,
     runs: usize,
+}
+
+/// Pods that are to come: what each shape asks for, and which shape each pod has.
+struct Load {
+    requests: Vec<Shared<Request>>,
+    pods: Vec<Pod>,
+}
+
+impl Load {
+    fn new(names: &Names, requests: Vec<Shared<Request>>, which: &[usize]) -> Self {
+        let pods = which.iter().enumerate();
+        let pods = pods.map(|(n, at)| Pod::new(names, n as u64, &requests[*at])).collect();
+        Self { requests, pods }
+    }
+
+    fn of_shapes(names: &Names, shapes: &[Shape], which: &[usize]) -> Self {
+        Self::new(names, shapes.iter().map(|shape| request(names, *shape)).collect(), which)
+    }
 }
 
 /// Both rows of figures for a fleet of this size.
 pub(crate) fn fill_and_churn(nodes: u32, devices: u32, targets: &Targets, runs: usize) -> Done {
-    let bench =
-        Bench { names: Names::new(), fleet: Fleet { nodes, devices, numa: devices / 2 }, runs };
+    let names = Names::new();
+    let fleet = Fleet { nodes, devices, numa: devices / 2 };
+    let mut start = Engine::new();
+    start.apply(fleet.changes(&names));
+    let bench = Bench { names: &names, start, runs };
     println!(
         "   {nodes} nodes with {devices} devices, a selector and matchAttribute; pods a second"
     );
     let pair = [Shape { cpu_milli: 4_000, devices: 2, agree: true }];
     let (templates, real) = mixed();
     let source = if real { "sizes of openb" } else { "sizes like openb's, no shared data" };
-    bench.fill("identical pods", &pair, targets.identical);
-    bench.fill(&format!("50 templates, {source}"), &templates, targets.mixed);
-    bench.churn("identical pods", &pair, targets.churn);
-    bench.churn("50 templates", &templates, targets.churn);
+    let [of_pair, of_templates] =
+        [&pair[..], &templates].map(|shapes| Load::of_shapes(&names, shapes, &fleet.pods(shapes)));
+    bench.fill("identical pods", &of_pair, targets.identical);
+    bench.fill(&format!("50 templates, {source}"), &of_templates, targets.mixed);
+    bench.churn("identical pods", &of_pair, targets.churn);
+    bench.churn("50 templates", &of_templates, targets.churn);
     for (what, shapes) in [("identical pods", &pair[..]), ("50 templates", &templates[..])] {
-        from_objects(&bench, what, shapes)?;
+        from_objects(&fleet, what, shapes, runs)?;
     }
-    bench.first_fit(&pair);
+    bench.first_fit(&of_pair);
     upstream(nodes, devices);
     Ok(())
 }
 
+/// The same rows where devices and claims are of every kind: alternatives, partitions that share
+/// counters, devices that are shared.
+pub(crate) fn every_kind(nodes: u32, devices: u32, targets: &Targets, runs: usize) -> Done {
+    let names = Names::new();
+    let fleet = super::kinds::Fleet { nodes, devices };
+    let (changes, requests) = fleet.lowered()?;
+    let mut start = Engine::new();
+    start.apply(changes);
+    let bench = Bench { names: &names, start, runs };
+    let (plain, parted, shared) = fleet.parts();
+    println!(
+        "   {nodes} nodes with {plain} whole devices, {parted} in partitions, {shared} shared; \
+         pods a second"
+    );
+    let load = Load::new(&names, requests, &fleet.pods());
+    bench.fill("six kinds of claims", &load, targets.mixed);
+    bench.churn("six kinds of claims", &load, targets.churn);
+    Ok(())
+}
+
 /// The same from objects to decision.
-fn from_objects(bench: &Bench, what: &str, shapes: &[Shape]) -> Done {
-    let which = bench.pods(shapes);
-    let Fleet { nodes, devices, .. } = bench.fleet;
-    let objects = super::objects::Bench::new(nodes, devices, bench.runs);
+fn from_objects(fleet: &Fleet, what: &str, shapes: &[Shape], runs: usize) -> Done {
+    let which = fleet.pods(shapes);
+    let objects = super::objects::Bench::new(fleet.nodes, fleet.devices, runs);
     let (at_once, each) = objects.fill(shapes, &which)?;
     let churn = objects.churn(shapes, &which)?;
     for (how, found) in
@@ -103,48 +146,15 @@ fn print(what: &str, found: f64, target: f64) {
     println!("   {what:<58} {found:>12}  target {target:>9}  {verdict}");
 }
 
-impl Bench {
-    fn engine(&self) -> Engine {
-        let mut engine = Engine::new();
-        engine.apply(self.fleet.changes(&self.names));
-        engine
-    }
-
-    /// Pods until nine tenths of the devices or of the CPUs are asked for: their shapes, by chance.
-    fn pods(&self, shapes: &[Shape]) -> Vec<usize> {
-        let devices = i64::from(self.fleet.nodes * self.fleet.devices) * 9 / 10;
-        let cpu = self.fleet.cpu_milli() * 9 / 10;
-        let mut pods = Vec::new();
-        let mut used = (0, 0);
-        let mut dice = Dice(7);
-        while used.0 < devices && used.1 < cpu {
-            let at = dice.below(shapes.len());
-            used.0 += i64::from(shapes[at].devices);
-            used.1 += shapes[at].cpu_milli;
-            pods.push(at);
-        }
-        pods
-    }
-
-    /// Shapes as requests, and pods of these shapes.
-    fn requests(&self, shapes: &[Shape]) -> (Vec<Shared<Request>>, Vec<Pod>) {
-        let requests: Vec<Shared<Request>> =
-            shapes.iter().map(|shape| request(&self.names, *shape)).collect();
-        let which = self.pods(shapes);
-        let pods = which.iter().enumerate();
-        let pods = pods.map(|(n, at)| Pod::new(&self.names, n as u64, &requests[*at])).collect();
-        (requests, pods)
-    }
-
-    fn fill(&self, what: &str, shapes: &[Shape], target: f64) {
-        let (requests, pods) = self.requests(shapes);
+impl Bench<'_> {
+    fn fill(&self, what: &str, load: &Load, target: f64) {
         let (mut at_once, mut each) = (Vec::new(), Vec::new());
         let mut placed = (0, 0);
         for _ in 0..self.runs {
-            let mut engine = self.engine();
+            let mut engine = self.start.fork();
             // The caches of what a node sees are filled on first use: that is part of the start.
-            warm(&mut engine, &self.names, &requests);
-            let waiting: Vec<_> = pods.iter().flat_map(|pod| pod.starts(&self.names)).collect();
+            warm(&mut engine, self.names, &load.requests);
+            let waiting: Vec<_> = load.pods.iter().flat_map(|pod| pod.starts(self.names)).collect();
             let mut all = engine.fork();
             all.apply(waiting);
             let (taken, decision) = time(|| decide(&mut all));
@@ -152,14 +162,14 @@ impl Bench {
             at_once.push(taken);
             let mut count = 0;
             let (taken, ()) = time(|| {
-                for pod in &pods {
-                    count += usize::from(start(&mut engine, &self.names, pod));
+                for pod in &load.pods {
+                    count += usize::from(start(&mut engine, self.names, pod));
                 }
             });
             placed.1 = count;
             each.push(taken);
         }
-        let of = pods.len();
+        let of = load.pods.len();
         let part = |n: usize| format!("{}/{of} placed", n);
         let all = rate(of, median(at_once));
         print(&format!("{what}, one decide for all ({})", part(placed.0)), all, target);
@@ -168,12 +178,11 @@ impl Bench {
     }
 
     /// At nine tenths full one ends and one starts, each decided.
-    fn churn(&self, what: &str, shapes: &[Shape], target: f64) {
-        let (requests, pods) = self.requests(shapes);
-        let mut engine = self.engine();
+    fn churn(&self, what: &str, load: &Load, target: f64) {
+        let mut engine = self.start.fork();
         let mut running: Vec<Pod> = Vec::new();
-        for pod in &pods {
-            if start(&mut engine, &self.names, pod) {
+        for pod in &load.pods {
+            if start(&mut engine, self.names, pod) {
                 running.push(pod.clone());
             }
         }
@@ -181,14 +190,14 @@ impl Bench {
         let mut waited = 0;
         for run in 0..self.runs {
             let mut churn = Churn {
-                names: &self.names,
+                names: self.names,
                 engine: engine.fork(),
                 running: running.clone(),
                 dice: Dice(run as u64),
-                next: pods.len() as u64,
+                next: load.pods.len() as u64,
                 waited: 0,
             };
-            let (taken, ()) = time(|| (0..CHURN).for_each(|_| churn.turn(&requests)));
+            let (taken, ()) = time(|| (0..CHURN).for_each(|_| churn.turn(&load.requests)));
             times.push(taken);
             waited = churn.waited;
         }
@@ -197,11 +206,10 @@ impl Bench {
     }
 
     /// Ours with upstream's order of devices and nothing remembered, for the ratio.
-    fn first_fit(&self, shapes: &[Shape]) {
+    fn first_fit(&self, load: &Load) {
         let policy = Policy { device_order: DeviceOrder::Upstream, ..Policy::default() };
-        let mut engine = self.engine();
-        let pods: Vec<Pod> = self.requests(shapes).1.into_iter().take(200).collect();
-        engine.apply(pods.iter().flat_map(|pod| pod.starts(&self.names)));
+        let mut engine = self.start.fork();
+        engine.apply(load.pods.iter().take(200).flat_map(|pod| pod.starts(self.names)));
         let state = engine.state();
         let (taken, decision) = time(|| decide_fresh(state, &policy, NOW, Effort::default()));
         let count = seats(&decision).len();

@@ -97,8 +97,24 @@ impl Fleet {
     }
 
     /// CPU of all nodes, in thousandths.
-    pub(crate) fn cpu_milli(&self) -> i64 {
+    fn cpu_milli(&self) -> i64 {
         (0..self.nodes).map(node_cpu).sum()
+    }
+
+    /// Pods until nine tenths of the devices or of the CPUs are asked for: their shapes, by chance.
+    pub(crate) fn pods(&self, shapes: &[Shape]) -> Vec<usize> {
+        let devices = i64::from(self.nodes * self.devices) * 9 / 10;
+        let cpu = self.cpu_milli() * 9 / 10;
+        let mut pods = Vec::new();
+        let mut used = (0, 0);
+        let mut dice = Dice(7);
+        while used.0 < devices && used.1 < cpu {
+            let at = dice.below(shapes.len());
+            used.0 += i64::from(shapes[at].devices);
+            used.1 += shapes[at].cpu_milli;
+            pods.push(at);
+        }
+        pods
     }
 
     fn node(&self, n: u32) -> Node {
@@ -322,9 +338,9 @@ impl Pod {
     pub(crate) fn is_bound(&self, seat: &Seat) -> [Change; 2] {
         let devices = seat.grants.iter().map(|grant| HeldDevice {
             device: grant.device.clone(),
-            admin: false,
-            share: false,
-            consumed: Box::default(),
+            admin: grant.admin,
+            share: grant.share.is_some(),
+            consumed: grant.share.clone().unwrap_or_default(),
         });
         self.holds(&seat.node, devices.collect())
     }

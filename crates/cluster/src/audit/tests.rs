@@ -14,7 +14,7 @@ fn read<T: DeserializeOwned>(value: Value) -> T {
 
 fn put(objects: &mut Objects, object: Object) {
     let event = ObjectEvent::Applied(Box::new(object), Source::default());
-    objects.take(&crate::lower::named(event));
+    objects.take(crate::lower::named(event));
 }
 
 fn world() -> Objects {

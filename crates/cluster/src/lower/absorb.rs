@@ -37,7 +37,7 @@ const EXTENDED_CLAIM_ANNOTATION: &str = "resource.kubernetes.io/extended-resourc
 
 impl Lowering {
     /// Takes in an object that is named in full and supersedes what is known of it.
-    pub(super) fn applied(&mut self, object: &Object, source: Source) {
+    pub(super) fn applied(&mut self, object: &Object, source: &Source) {
         let reference = object.reference();
         let header = Header::new(object.metadata(), source.clone());
         if self.unread.remove(&reference) {
@@ -60,7 +60,7 @@ impl Lowering {
             Object::Job(_) | Object::Deployment(_) => self.workload(object, source.clone()),
             Object::NodeTopology(topology) => self.topology(topology, source.clone()),
         };
-        let found = findings(&reference, &source, notes);
+        let found = findings(&reference, source, notes);
         Findings::set(&mut self.findings.read, reference, found);
     }
 

@@ -5,6 +5,7 @@
 //! devices becomes a `Fault` on the spec; whether devices serve it is the engine's work.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use phalanx_engine::{
@@ -17,7 +18,7 @@ use phalanx_objects::resource::{
 };
 use phalanx_objects::topology::ALIGN_ANNOTATION;
 use phalanx_objects::{Kind, ObjectRef};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::intern::{Names, nanos};
 use super::selector::Selectors;
@@ -60,7 +61,8 @@ pub(crate) struct Problem {
 /// All specs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Specs {
-    ids: FxHashMap<String, SpecId>,
+    /// By a hash of what tells most specs apart.
+    ids: FxHashMap<u64, Vec<SpecId>>,
     entries: Vec<Spec>,
     by_class: BTreeMap<Name, BTreeSet<SpecId>>,
     /// Entries whose resolution must be made or made anew.
@@ -90,20 +92,19 @@ pub(crate) struct Resolver<'a> {
 impl Specs {
     /// The number of a spec. Its text is its identity.
     pub(crate) fn add(&mut self, devices: &DeviceClaim, align: Wish, names: &mut Names) -> SpecId {
-        let mut key = serde_json::to_string(devices).unwrap_or_default();
-        match &align {
-            Ok(wish) if wish.is_empty() => {}
-            Ok(wish) => key.push_str(&format!("{wish:?}")),
-            Err(message) => key.push_str(message),
-        }
-        if let Some(id) = self.ids.get(&key) {
+        let hash = hash_of(devices);
+        let alike = self.ids.entry(hash).or_default();
+        let same = |id: &&SpecId| {
+            self.entries.get(id.0 as usize).is_some_and(|spec| spec.is(devices, &align))
+        };
+        if let Some(id) = alike.iter().find(same) {
             return *id;
         }
         let id = SpecId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
+        alike.push(id);
         for class in class_names(devices) {
             self.by_class.entry(names.get(class)).or_default().insert(id);
         }
-        self.ids.insert(key, id);
         let devices = Arc::new(devices.clone());
         self.entries.push(Spec { devices, align, owners: 0, resolved: None, problem: None });
         self.dirty.insert(id);
@@ -165,7 +166,46 @@ impl Specs {
     }
 }
 
+/// A hash of names, classes and selectors: specs that agree in these seldom differ.
+fn hash_of(devices: &DeviceClaim) -> u64 {
+    let mut state = FxHasher::default();
+    let mut asked = |class: &str, selectors: &[DeviceSelector], count: i64| {
+        (class, count).hash(&mut state);
+        let texts = selectors.iter().filter_map(|selector| selector.cel.as_ref());
+        texts.for_each(|cel| cel.expression.hash(&mut state));
+    };
+    for request in &devices.requests {
+        asked(&request.name, &[], 0);
+        if let Some(exactly) = &request.exactly {
+            asked(&exactly.device_class_name, &exactly.selectors, exactly.count);
+        }
+        for sub in &request.first_available {
+            asked(&sub.name, &[], 0);
+            asked(&sub.device_class_name, &sub.selectors, sub.count);
+        }
+    }
+    devices.constraints.len().hash(&mut state);
+    state.finish()
+}
+
+/// Whether specs that are equal are written alike too: amounts and configuration need not be.
+fn is_plain(devices: &DeviceClaim) -> bool {
+    devices.config.is_empty()
+        && devices.requests.iter().all(|request| {
+            request.exactly.iter().all(|exactly| exactly.capacity.is_none())
+                && request.first_available.iter().all(|sub| sub.capacity.is_none())
+        })
+}
+
 impl Spec {
+    /// Whether it is written so.
+    fn is(&self, devices: &DeviceClaim, align: &Wish) -> bool {
+        let text = |of: &DeviceClaim| serde_json::to_string(of).ok();
+        self.align == *align
+            && *self.devices == *devices
+            && (is_plain(devices) || text(&self.devices) == text(devices))
+    }
+
     /// Whether the spec itself wishes for nearness, or tries to.
     pub(crate) fn wishes(&self) -> bool {
         self.align.as_ref().map_or(true, |wish| !wish.is_empty())

@@ -12,6 +12,7 @@ use phalanx_objects::{Kind, ObjectRef};
 use super::absorb::findings;
 use super::claim::SpecId;
 use super::record::{ClaimRecord, Life, PodClaimSource};
+use super::selector::seen;
 use super::settle::{cluster_object, object};
 use super::{Dependent, Lowering};
 use crate::finding::{Finding, Severity};
@@ -149,7 +150,8 @@ impl Lowering {
         let Some(header) = self.header(reference) else { return Vec::new() };
         let Some((device, profile)) = first else { return Vec::new() };
         let Some(projection) = self.profiles.get(profile) else { return Vec::new() };
-        let error = self.selectors.ask(id, projection, &self.interned.attributes).err();
+        let seen = seen(projection, &self.interned.attributes);
+        let error = self.selectors.ask(id, &seen).err();
         let message = sentence(
             self.selectors.text(id).unwrap_or_default(),
             &device,

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_objects::ObjectRef;
+use phalanx_objects::{Kind, ObjectRef};
 
 use super::record::{Header, Uid};
-use super::{Gone, Lowering, ObjectEvent};
+use super::{Lowering, ObjectEvent};
 
 /// How many deletions are remembered. What is older can't be told from news any more; a watch
 /// repeats only what is recent.
@@ -91,25 +91,26 @@ impl Lowering {
 pub(crate) fn named(event: ObjectEvent) -> ObjectEvent {
     match event {
         ObjectEvent::Applied(mut object, source) => {
-            let namespace = namespace(&object.reference());
+            let kind = object.kind();
             let meta = object.metadata_mut();
-            meta.namespace = namespace;
+            name_namespace(kind, &mut meta.namespace);
             if meta.name.is_empty() {
                 meta.name = format!("{}plan{}", meta.generate_name, source.ordinal);
             }
             ObjectEvent::Applied(object, source)
         }
         ObjectEvent::Deleted(gone) => {
-            let object = ObjectRef { namespace: namespace(&gone.object), ..gone.object };
-            ObjectEvent::Deleted(Gone { object, ..gone })
+            let mut gone = gone;
+            name_namespace(gone.object.kind, &mut gone.object.namespace);
+            ObjectEvent::Deleted(gone)
         }
     }
 }
 
-fn namespace(of: &ObjectRef) -> String {
-    match (of.kind.is_namespaced(), of.namespace.as_str()) {
-        (false, _) => String::new(),
-        (true, "") => "default".to_owned(),
-        (true, namespace) => namespace.to_owned(),
+fn name_namespace(kind: Kind, namespace: &mut String) {
+    if !kind.is_namespaced() {
+        namespace.clear();
+    } else if namespace.is_empty() {
+        "default".clone_into(namespace);
     }
 }

@@ -122,6 +122,11 @@ pub struct DeviceInfo {
 }
 
 impl Lowering {
+    /// The UID of an object; empty where it has none or is not there.
+    pub(crate) fn uid_of(&self, object: &ObjectRef) -> String {
+        self.header(object).map(|header| header.uid.to_string()).unwrap_or_default()
+    }
+
     /// The group with this key, where there is one: a pod, or a workload with pods to come.
     #[must_use]
     pub fn group(&self, key: &GroupKey) -> Option<GroupInfo> {

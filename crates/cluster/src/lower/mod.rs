@@ -357,14 +357,14 @@ impl Lowering {
     pub fn absorb(&mut self, event: ObjectEvent) {
         let event = events::named(event);
         if self.takes(&event) {
-            self.take(event);
+            self.take(&event);
         }
     }
 
     /// Takes in an event that is named in full and says something new.
-    pub(crate) fn take(&mut self, event: ObjectEvent) {
+    pub(crate) fn take(&mut self, event: &ObjectEvent) {
         match event {
-            ObjectEvent::Applied(object, source) => self.applied(&object, source),
+            ObjectEvent::Applied(object, source) => self.applied(object, source),
             ObjectEvent::Deleted(gone) => self.deleted(&gone.object),
         }
     }

@@ -127,10 +127,10 @@ impl Selectors {
         self.entries.get(id.0 as usize)?.program.as_ref()?.as_ref().err()
     }
 
-    /// What a selector says of all devices of a profile. One that does not compile says no: its
-    /// spec has a fault, and nobody asks.
-    pub(crate) fn judge(&self, id: SelectorId, on: &Projection, all: &Attributes) -> Match {
-        match self.ask(id, on, all) {
+    /// What a selector says of a device. One that does not compile says no: its spec has a fault,
+    /// and nobody asks.
+    pub(crate) fn judge(&self, id: SelectorId, on: &Result<Device<'_>, DeviceError>) -> Match {
+        match self.ask(id, on) {
             Ok(true) => Match::Yes,
             Ok(false) => Match::No,
             Err(_) => Match::Error,
@@ -141,17 +141,12 @@ impl Selectors {
     pub(crate) fn ask(
         &self,
         id: SelectorId,
-        on: &Projection,
-        all: &Attributes,
+        on: &Result<Device<'_>, DeviceError>,
     ) -> Result<bool, String> {
         let Some(program) = self.program(id) else { return Ok(false) };
-        let attributes = on.attributes.iter().filter_map(|(name, value)| {
-            Some((all.name_of(*name)?.as_str(), all.value_of(*value)?))
-        });
-        let capacity = on.capacity.iter().map(|(name, written)| (name.as_str(), &written.0));
-        match Device::from_parts(&on.driver, on.allow_multiple, attributes, capacity) {
+        match on {
             Err(error) => Err(error.to_string()),
-            Ok(device) => match program.evaluate(&device, COST_LIMIT).verdict {
+            Ok(device) => match program.evaluate(device, COST_LIMIT).verdict {
                 Verdict::Yes => Ok(true),
                 Verdict::No => Ok(false),
                 Verdict::Error(error) => Err(error.to_string()),
@@ -208,6 +203,16 @@ impl Selectors {
     }
 }
 
+/// The devices of a profile as expressions see them.
+pub(crate) fn seen<'a>(on: &'a Projection, all: &'a Attributes) -> Result<Device<'a>, DeviceError> {
+    let attributes = on
+        .attributes
+        .iter()
+        .filter_map(|(name, value)| Some((all.name_of(*name)?.as_str(), all.value_of(*value)?)));
+    let capacity = on.capacity.iter().map(|(name, written)| (name.as_str(), &written.0));
+    Device::from_parts(&on.driver, on.allow_multiple, attributes, capacity)
+}
+
 /// A published device as an expression sees it, with all of its attributes and capacities.
 ///
 /// # Errors
@@ -230,6 +235,8 @@ pub(crate) fn device<'a>(
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live {
     selectors: BTreeSet<SelectorId>,
+    /// The selectors of each alternative, in order: one is asked only where those before it say yes.
+    chains: BTreeSet<Box<[SelectorId]>>,
     /// The union of what the selectors read.
     reads: Reads,
     /// By number of the name, whether a selector reads the attribute.
@@ -248,7 +255,10 @@ impl Live {
             for request in &spec.requests {
                 for alternative in &request.alternatives {
                     live.selectors.extend(alternative.selectors.iter().copied());
-                    live.selectors.extend(alternative.derived.iter().map(|(_, id)| *id));
+                    live.chains.insert(alternative.selectors.clone());
+                    let derived = alternative.derived.iter().map(|(_, id)| *id);
+                    live.selectors.extend(derived.clone());
+                    live.chains.extend(derived.map(|id| Box::from([id])));
                 }
             }
             live.compared.extend(spec.constraints.iter().map(|c| c.attribute.clone()));
@@ -269,6 +279,10 @@ impl Live {
 
     pub(crate) fn selectors(&self) -> &BTreeSet<SelectorId> {
         &self.selectors
+    }
+
+    pub(crate) fn chains(&self) -> &BTreeSet<Box<[SelectorId]>> {
+        &self.chains
     }
 
     /// Whether devices look the same through both.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use phalanx_engine::{
     Change, Claim, ClaimKey, Derived, Gate, Group, GroupKey, Match, Member, Minimum, Name, NodeKey,
-    Phase, PodKey, PoolKey, Reason, Role, Scoped, SelectorId,
+    Phase, PodKey, PoolKey, ProfileId, Reason, Role, Scoped, SelectorId,
 };
 use phalanx_objects::{Kind, ObjectRef};
 
@@ -14,7 +14,7 @@ use super::claim::{Problem, Resolver, SpecId};
 use super::found::counted_note;
 use super::links::{Matching, Published};
 use super::record::{ClaimRecord, Life, PodRecord, PriorityFrom, WorkloadRecord};
-use super::selector::Live;
+use super::selector::{Live, seen};
 use super::slice::{Note, PoolLowering};
 use super::{Dependent, Findings, Interned, Lowering};
 use crate::finding::{Finding, Severity, UNREAD};
@@ -22,6 +22,9 @@ use crate::finding::{Finding, Severity, UNREAD};
 /// PriorityClasses that every cluster has (`scheduling.SystemPriorityClasses`).
 const SYSTEM_PRIORITIES: [(&str, i32); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
+
+/// New verdicts.
+type Told = Vec<(SelectorId, ProfileId, Match)>;
 
 impl Lowering {
     /// Lowers what is marked, each thing once. The changes are sorted by kind and key; applying
@@ -32,9 +35,9 @@ impl Lowering {
         self.settle_served();
         self.settle_specs();
         self.settle_templates();
-        let new_selectors = self.settle_live();
+        let new_chains = self.settle_live();
         self.settle_pools(&mut changes);
-        self.settle_verdicts(new_selectors, &mut changes);
+        self.settle_verdicts(&new_chains, &mut changes);
         self.settle_nodes(&mut changes);
         self.settle_links(&mut changes);
         self.settle_claims(&mut changes);
@@ -96,17 +99,17 @@ impl Lowering {
         Findings::set(&mut self.findings.lowered, reference, found.unwrap_or_default());
     }
 
-    /// What live specs read now. Answers the selectors that were not live before.
-    fn settle_live(&mut self) -> BTreeSet<SelectorId> {
+    /// What live specs read now. Answers the rows of selectors that were not live before.
+    fn settle_live(&mut self) -> Vec<Box<[SelectorId]>> {
         if !std::mem::take(&mut self.specs.moved) & !std::mem::take(&mut self.dirty.live) {
-            return BTreeSet::new();
+            return Vec::new();
         }
         let live = Live::of(&self.specs, &self.selectors, self.index.wishes > 0);
         if !live.reads_like(&self.live) {
             self.dirty.all_pools = true;
             self.interned.traits.clear();
         }
-        let new = live.selectors().difference(self.live.selectors()).copied().collect();
+        let new = live.chains().difference(self.live.chains()).cloned().collect();
         self.live = live;
         new
     }
@@ -144,39 +147,74 @@ impl Lowering {
         }
     }
 
-    /// Asks each live selector about each live profile, once.
-    fn settle_verdicts(&mut self, new: BTreeSet<SelectorId>, changes: &mut Vec<Change>) {
+    /// Asks the selectors of each alternative about each live profile, in order and up to the first
+    /// that does not say yes: no search comes to those behind it. Each pair is asked once.
+    fn settle_verdicts(&mut self, new: &[Box<[SelectorId]>], changes: &mut Vec<Change>) {
         let fresh = std::mem::take(&mut self.profiles.fresh);
-        let live: Vec<SelectorId> = self.live.selectors().iter().copied().collect();
-        let mut open: BTreeSet<_> =
-            fresh.iter().flat_map(|p| live.iter().map(move |s| (*s, *p))).collect();
-        if !new.is_empty() {
-            let profiles = self.profiles.live();
-            open.extend(new.iter().flat_map(|s| profiles.iter().map(move |p| (*s, *p))));
+        let mut told = Told::new();
+        for profile in fresh {
+            self.judge(profile, None, &mut told);
+            self.derive(profile, None, changes);
         }
-        for (selector, profile) in open {
-            if self.shown.verdicts.contains_key(&(selector, profile)) {
-                continue;
+        if !new.is_empty() {
+            for profile in self.profiles.live() {
+                self.judge(profile, Some(new), &mut told);
+                self.derive(profile, Some(new), changes);
             }
-            let Some(projection) = self.profiles.get(profile) else { continue };
-            if self.selectors.is_derived(selector) {
-                let lists = self.compat.is_on(crate::compat::Gate::DRAListTypeAttributes);
-                let Interned { attributes, names, .. } = &mut self.interned;
-                let value = self.selectors.derive(selector, projection, attributes, lists, names);
-                // To be told once is enough, and what is lacking need not be told.
-                self.shown.verdicts.insert((selector, profile), Match::Yes);
-                if value == Some(Derived::Error) {
-                    self.shown.erring.entry(selector).or_default().insert(profile);
+        }
+        told.sort_unstable_by_key(|(selector, profile, _)| (*selector, *profile));
+        changes.extend(told.into_iter().map(|(s, p, verdict)| Change::Match(s, p, verdict)));
+    }
+
+    /// Asks about one profile: the live rows of selectors, or these.
+    fn judge(&mut self, profile: ProfileId, rows: Option<&[Box<[SelectorId]>]>, told: &mut Told) {
+        let Some(projection) = self.profiles.get(profile) else { return };
+        let mut device = None;
+        let live = self.live.chains().iter().filter(|_| rows.is_none());
+        for row in rows.into_iter().flatten().chain(live) {
+            for selector in row.iter().filter(|id| !self.selectors.is_derived(**id)) {
+                let known = self.shown.verdicts.entry((*selector, profile));
+                let verdict = *known.or_insert_with(|| {
+                    let device =
+                        device.get_or_insert_with(|| seen(projection, &self.interned.attributes));
+                    let verdict = self.selectors.judge(*selector, device);
+                    told.push((*selector, profile, verdict));
+                    verdict
+                });
+                match verdict {
+                    Match::Yes => {}
+                    Match::Error => {
+                        self.shown.erring.entry(*selector).or_default().insert(profile);
+                        break;
+                    }
+                    Match::No => break,
                 }
-                changes.push(Change::Derived(selector, profile, value));
+            }
+        }
+    }
+
+    /// Works out the derived attributes of one profile: the live ones, or those of these rows.
+    fn derive(
+        &mut self,
+        profile: ProfileId,
+        rows: Option<&[Box<[SelectorId]>]>,
+        changes: &mut Vec<Change>,
+    ) {
+        let Some(projection) = self.profiles.get(profile) else { return };
+        let lists = self.compat.is_on(crate::compat::Gate::DRAListTypeAttributes);
+        let Interned { attributes, names, .. } = &mut self.interned;
+        let live = self.live.chains().iter().filter(|_| rows.is_none());
+        let ids = rows.into_iter().flatten().chain(live).flatten();
+        for &id in ids.filter(|id| self.selectors.is_derived(**id)) {
+            // To be told once is enough, and what is lacking need not be told.
+            if self.shown.verdicts.insert((id, profile), Match::Yes).is_some() {
                 continue;
             }
-            let verdict = self.selectors.judge(selector, projection, &self.interned.attributes);
-            self.shown.verdicts.insert((selector, profile), verdict);
-            if verdict == Match::Error {
-                self.shown.erring.entry(selector).or_default().insert(profile);
+            let value = self.selectors.derive(id, projection, attributes, lists, names);
+            if value == Some(Derived::Error) {
+                self.shown.erring.entry(id).or_default().insert(profile);
             }
-            changes.push(Change::Match(selector, profile, verdict));
+            changes.push(Change::Derived(id, profile, value));
         }
     }
 

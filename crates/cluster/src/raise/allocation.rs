@@ -52,13 +52,12 @@ impl<'a> SliceIndex<'a> {
     ) -> Option<(&'a ResourceSlice, &'a Device)> {
         let slices = self.pools.get(&(key.pool.driver.as_str(), key.pool.pool.as_str()))?;
         let with = |slice: &&'a ResourceSlice| {
-            let device = slice.spec.devices.iter().find(|device| device.name == *key.device)?;
-            let of = if slice.spec.per_device_node_selection == Some(true) {
-                &device.node_name
-            } else {
-                &slice.spec.node_name
+            let here = |name: &Option<String>| {
+                name.as_deref().is_none_or(|name| name == node || name.is_empty())
             };
-            of.as_ref().is_none_or(|of| of == node || of.is_empty()).then_some((*slice, device))
+            let devices = slice.spec.devices.iter().filter(|_| here(&slice.spec.node_name));
+            let mut named = devices.filter(|device| device.name == *key.device);
+            Some((*slice, named.find(|device| here(&device.node_name))?))
         };
         slices.iter().filter_map(with).max_by_key(|(slice, _)| slice.spec.pool.generation)
     }
@@ -71,6 +70,8 @@ pub(crate) struct Granted<'a> {
     pub asks: &'a DeviceClaim,
     /// Namespace and name of the claim, from which the IDs of shares are made.
     pub claim: &'a ObjectRef,
+    /// Its UID, for the same; empty where it does not exist yet.
+    pub uid: &'a str,
     /// The grants, in the order of the requests.
     pub grants: Vec<&'a Grant>,
     /// The node.
@@ -150,7 +151,10 @@ fn result(
         binding_failure_conditions: bound
             .map(|d| d.binding_failure_conditions.clone())
             .unwrap_or_default(),
-        share_id: grant.share.as_ref().map(|_| share_id(granted.claim, index)),
+        share_id: grant
+            .share
+            .as_ref()
+            .map(|_| share_id(granted.claim, granted.uid, &grant.device, index)),
         consumed_capacity: consumed
             .map(|(name, nanos)| {
                 let own = device.and_then(|device| device.capacity.get(name.as_str()));
@@ -172,17 +176,21 @@ pub(crate) fn quantity(nanos: i128, like: Option<&Quantity>) -> Quantity {
     like.map_or(quantity, |like| quantity.with_format(like.format()))
 }
 
-/// A UUID (version 8, of our own making) for one share: upstream draws chance, we must not, and the
-/// same decision must look the same twice. FNV-1a over claim and place, two streams of 64 bits.
-pub(crate) fn share_id(claim: &ObjectRef, index: usize) -> String {
-    let text = format!("{}/{}#{index}", claim.namespace, claim.name);
+/// A UUID for one share, in the form of version 4: upstream draws chance, we must not, and the same
+/// decision must look the same twice. FNV-1a over claim, device and place, two streams of 64 bits.
+pub(crate) fn share_id(claim: &ObjectRef, uid: &str, device: &DeviceKey, index: usize) -> String {
+    let DeviceKey { pool, device } = device;
+    let text = format!(
+        "{}/{}/{uid}#{index}/{}/{}/{device}",
+        claim.namespace, claim.name, pool.driver, pool.pool
+    );
     let hash = |basis: u64| {
         text.bytes()
             .fold(basis, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
     };
     let (a, b) = (hash(0xcbf2_9ce4_8422_2325), hash(0x9ae1_6a3b_2f90_404f));
     format!(
-        "{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}",
+        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
         a >> 32,
         (a >> 16) & 0xffff,
         a & 0xfff,

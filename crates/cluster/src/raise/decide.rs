@@ -105,11 +105,14 @@ impl Raiser<'_> {
         let reference = claim_reference(claim.claim.key());
         let grants: Vec<&Grant> =
             seat.grants.iter().filter(|grant| usize::from(grant.claim) == at).collect();
-        let held = self.draft.current(&reference).is_some_and(|c| c.status.allocation.is_some());
+        let current = self.draft.current(&reference);
+        let held = current.is_some_and(|c| c.status.allocation.is_some());
+        let claim_uid = current.map(|c| c.metadata.uid.clone()).unwrap_or_default();
         let allocation = (!held && !grants.is_empty()).then(|| {
             let granted = Granted {
                 asks: &claim.spec,
                 claim: &reference,
+                uid: &claim_uid,
                 grants,
                 node: &seat.node.0,
                 now: self.plan.options.now.and_then(api_time),

@@ -18,7 +18,7 @@ fn read<T: DeserializeOwned>(value: Value) -> T {
 
 fn put(objects: &mut Objects, object: Object) {
     let event = ObjectEvent::Applied(Box::new(object), Source::default());
-    objects.take(&crate::lower::named(event));
+    objects.take(crate::lower::named(event));
 }
 
 fn slice(driver: &str, pool: &str, spec: Value, devices: Value) -> Object {
@@ -59,6 +59,7 @@ fn given(asks: Value, grants: &[Grant], objects: &Objects) -> Value {
     let granted = Granted {
         asks: &asks,
         claim: &claim,
+        uid: "u1",
         grants: grants.iter().collect(),
         node: "node-1",
         now: api_time(Timestamp(0)),

@@ -540,7 +540,10 @@ fn granted_device(
         driver: grant.device.pool.driver.to_string(),
         pool: grant.device.pool.pool.to_string(),
         device: grant.device.device.to_string(),
-        share_id: grant.share.as_ref().map(|_| share_id(&reference, index)),
+        share_id: grant.share.as_ref().map(|_| {
+            let uid = world.lowering().uid_of(&reference);
+            share_id(&reference, &uid, &grant.device, index)
+        }),
         consumed_capacity: consumed
             .map(|(name, nanos)| (name.to_string(), quantity(*nanos, like(name)).to_string()))
             .collect(),

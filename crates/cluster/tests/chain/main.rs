@@ -5,6 +5,8 @@ mod cures;
 #[cfg(test)]
 mod edits;
 #[cfg(test)]
+mod fields;
+#[cfg(test)]
 mod plans;
 #[cfg(test)]
 mod properties;

@@ -8,39 +8,14 @@ use phalanx_cluster::world::World;
 use phalanx_objects::{Kind, Object};
 
 use super::support::{
-    MATCH, carry_out, cpu_pod, decided, document_of, edited, gpu_pod, gpus, job, node,
+    Chance, MATCH, carry_out, cpu_pod, decided, document_of, edited, gpu_pod, gpus, job, node,
     shared_claim, topology, user_of, world,
 };
-
-/// SplitMix64 (Steele, Lea, Flood 2014): a stream of numbers from a seed.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn one_in(&mut self, bound: u64) -> bool {
-        self.below(bound) == 0
-    }
-
-    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[usize::try_from(self.below(of.len() as u64)).unwrap_or(0)]
-    }
-}
 
 /// One to three nodes, some with devices, some ill; pods that run; allocations that nobody uses; one to
 /// four pods and jobs that wait.
 pub(crate) fn any_world(seed: u64) -> World {
-    let mut chance = Chance(seed);
+    let mut chance = Chance::new(seed);
     let mut yaml = String::new();
     for n in 0..=chance.below(3) {
         let name = format!("n{n}");

@@ -7,7 +7,7 @@ mod findings;
 mod orders;
 mod pods;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_engine::{
     Change, Claim, Group, GroupKey, Links, Match, Member, Node, Pool, ProfileId, Reason, SelectorId,
@@ -110,20 +110,24 @@ impl World {
     /// The facts as text in which numbers of selectors and profiles are told by what they mean.
     pub(super) fn canonical(&self) -> Vec<String> {
         let raw: Vec<String> = self.facts.values().map(|change| format!("{change:?}")).collect();
-        let mut selectors: Vec<SelectorId> =
-            raw.iter().flat_map(|line| numbers(line, "SelectorId(")).map(SelectorId).collect();
-        selectors.sort();
-        selectors.dedup();
+        // The selectors of each alternative: the first that does not say yes decides.
+        let rows: BTreeSet<Vec<u32>> = raw
+            .iter()
+            .flat_map(|line| line.split("selectors: [").skip(1))
+            .filter_map(|rest| Some(numbers(rest.split(']').next()?, "SelectorId(")))
+            .collect();
         let text = |id: u32| {
             let text = self.lowering.selector_text(SelectorId(id)).unwrap_or("?");
             format!("selector {text:?}")
         };
         let verdicts = |id: u32| {
-            let mut all: Vec<String> = selectors
+            let said = |s: &u32| (*s, self.matches.get(&(SelectorId(*s), ProfileId(id))));
+            let mut all: Vec<String> = rows
                 .iter()
-                .map(|s| {
-                    let verdict = self.matches.get(&(*s, ProfileId(id)));
-                    format!("{} {verdict:?}", text(s.0))
+                .map(|row| {
+                    let texts: Vec<String> = row.iter().map(|s| text(*s)).collect();
+                    let first = row.iter().map(said).find(|(_, said)| *said != Some(&Match::Yes));
+                    format!("{texts:?} {:?}", first.map(|(s, said)| (text(s), said)))
                 })
                 .collect();
             all.sort();

@@ -1,0 +1,348 @@
+//! Upstream's recorded allocator cases and generated worlds: our answer in our own order beside that
+//! of the allocator that kube-scheduler uses, in the same run on the same machine. Both begin with
+//! parsed objects and end with the answer; neither puts it into words.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use phalanx_cluster::plan::{PlanOptions, plan};
+use phalanx_cluster::world::World;
+use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source, Version};
+use phalanx_engine::Act;
+use phalanx_objects::Object;
+use serde_json::{Value, json};
+
+use super::{median, time, upstream};
+use crate::run::{Done, root};
+
+/// Files of recorded worlds.
+const FILES: [&str; 2] = ["dra/allocator-cases.jsonl", "dra/generated-worlds.jsonl"];
+
+/// How many of the slowest are printed.
+const SLOWEST: usize = 10;
+
+/// One recorded world: objects as both sides get them.
+pub(crate) struct Question {
+    pub(crate) name: String,
+    pub(crate) features: Vec<String>,
+    pub(crate) node: Value,
+    pub(crate) slices: Vec<Value>,
+    pub(crate) classes: Vec<Value>,
+    pub(crate) claims: Vec<Value>,
+    /// Claims that hold what is in use.
+    pub(crate) held: Vec<Value>,
+}
+
+/// How long one side took, or the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Compared {
+    pub(crate) name: String,
+    pub(crate) ours: Duration,
+    /// Our time by its parts: taking objects in, lowering, deciding.
+    pub(crate) parts: [Duration; 3],
+    /// With no program of CEL compiled yet.
+    pub(crate) cold: Duration,
+    /// With the ten programs that were used last kept.
+    pub(crate) warm: Duration,
+    pub(crate) answer: &'static str,
+    /// Our steps.
+    pub(crate) steps: u64,
+    pub(crate) theirs: String,
+}
+
+impl Compared {
+    fn ratio(&self) -> f64 {
+        self.ours.as_secs_f64() / self.cold.as_secs_f64().max(1e-9)
+    }
+
+    fn ratio_warm(&self) -> f64 {
+        self.ours.as_secs_f64() / self.warm.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Our answer.
+struct Asked {
+    ours: Duration,
+    parts: [Duration; 3],
+    placed: bool,
+    steps: u64,
+}
+
+/// Measures every recorded world.
+pub(crate) fn measure(runs: usize) -> Done {
+    for file in FILES {
+        let Some(questions) = recorded(file)? else {
+            println!("   left out: there is no {file}; set PHALANX_SHARED");
+            continue;
+        };
+        println!("   {file}: from parsed objects to the answer, medians of {runs} runs");
+        report(&compare(&questions, runs)?);
+    }
+    Ok(())
+}
+
+/// Asks both sides each question.
+pub(crate) fn compare(questions: &[Question], runs: usize) -> Result<Vec<Compared>, String> {
+    let mut input = String::new();
+    for question in questions {
+        writeln!(input, "{}", question.to_json()).map_err(|e| e.to_string())?;
+    }
+    let theirs = answers(&input, runs)?;
+    let theirs = theirs.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let mut all = Vec::new();
+    for (question, theirs) in questions.iter().zip(theirs) {
+        let [name, cold, warm, answer] = theirs[..] else {
+            return Err(format!("upstream's allocator printed {theirs:?}."));
+        };
+        if name != question.name {
+            return Err(format!("upstream's allocator answered {name}, not {}.", question.name));
+        }
+        let nanos = |text: &str| text.parse().map(Duration::from_nanos).unwrap_or_default();
+        let Asked { ours, parts, placed, steps } = question.ask(runs)?;
+        all.push(Compared {
+            name: name.to_owned(),
+            ours,
+            parts,
+            cold: nanos(cold),
+            warm: nanos(warm),
+            answer: if placed { "yes" } else { "no" },
+            steps,
+            theirs: answer.to_owned(),
+        });
+    }
+    Ok(all)
+}
+
+/// What upstream's program prints.
+fn answers(input: &str, runs: usize) -> Result<String, String> {
+    let wrong = |e: std::io::Error| format!("upstream's allocator: {e}.");
+    let mut child = Command::new(upstream::build()?)
+        .args(["cases", &runs.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(wrong)?;
+    let stdin = child.stdin.take();
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
+        child.wait_with_output()
+    });
+    let output = output.map_err(wrong)?;
+    if !output.status.success() {
+        return Err(format!("upstream's allocator failed ({}).", output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|e| format!("upstream's allocator: {e}."))
+}
+
+fn report(all: &[Compared]) {
+    let count = |test: &dyn Fn(&Compared) -> bool| all.iter().filter(|c| test(c)).count();
+    let sum = |of: &dyn Fn(&Compared) -> Duration| all.iter().map(of).sum::<Duration>();
+    let (ours, cold, warm) = (sum(&|c| c.ours), sum(&|c| c.cold), sum(&|c| c.warm));
+    println!(
+        "   {} asked; in all ours {ours:.1?}, upstream's {cold:.1?} with an empty cache of CEL, {warm:.1?} with a warm one",
+        all.len()
+    );
+    let part = |at: usize| sum(&|c| c.parts.get(at).copied().unwrap_or_default());
+    let [absorb, settle, decide] = [0, 1, 2].map(part);
+    println!(
+        "   of ours {absorb:.1?} to take objects in, {settle:.1?} to lower, {decide:.1?} to decide"
+    );
+    let differ = count(&|c| (c.answer == "yes") != (c.theirs == "yes"));
+    println!("   the answer differs in {differ}");
+    let above = count(&|c| c.ours > c.cold);
+    let met = if above == 0 { "met" } else { "MISSED" };
+    println!("   ours above upstream's with an empty cache: {above}  target 0  {met}");
+    println!("   ours above upstream's with a warm cache:   {}", count(&|c| c.ours > c.warm));
+    let mut sorted: Vec<&Compared> = all.iter().collect();
+    sorted.sort_by(|a, b| b.ours.cmp(&a.ours));
+    println!("   our slowest");
+    table(&sorted);
+    sorted.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
+    println!("   those with the highest ratio, upstream's cache empty");
+    table(&sorted);
+    sorted.sort_by(|a, b| b.ratio_warm().total_cmp(&a.ratio_warm()));
+    println!("   those with the highest ratio, upstream's cache warm");
+    table(&sorted);
+}
+
+fn table(sorted: &[&Compared]) {
+    println!("     {:<66} {:>9} {:>9} {:>9}", "", "ours", "empty", "warm");
+    for Compared { name, ours, cold, warm, parts, .. } in sorted.iter().take(SLOWEST) {
+        let [ours_f, cold_f, warm_f] = [ours, cold, warm].map(Duration::as_secs_f64);
+        println!(
+            "     {name:<66} {ours:>9.1?} {cold:>9.1?} {warm:>9.1?}  ratio {:.2} / {:.2}  {:.1?}",
+            ours_f / cold_f,
+            ours_f / warm_f,
+            parts
+        );
+    }
+}
+
+impl Question {
+    fn to_json(&self) -> Value {
+        json!({"name": self.name, "features": self.features, "node": self.node,
+            "slices": self.slices, "classes": self.classes, "claims": self.claims,
+            "held": self.held})
+    }
+
+    /// The gates, as far as they can be switched.
+    fn compat(&self) -> Compat {
+        let mut compat = Compat::new(Version::V1_37);
+        for gate in phalanx_cluster::Gate::ALL {
+            let on = self.features.iter().any(|name| name == gate.as_str());
+            if gate.as_str().starts_with("DRA")
+                && let Ok(switched) = compat.clone().with_gates(&format!("{}={on}", gate.as_str()))
+            {
+                compat = switched;
+            }
+        }
+        compat
+    }
+
+    /// The objects, with a pod that uses the claims. Past the reader's validation, for some recorded
+    /// worlds are none that an API server would store.
+    fn objects(&self) -> Result<Vec<Object>, String> {
+        let mut node = self.node.clone();
+        node["status"]["allocatable"] = json!({"cpu": "64", "memory": "512Gi", "pods": "110"});
+        let mut objects = vec![Object::Node(parsed(&node)?)];
+        for slice in &self.slices {
+            objects.push(Object::ResourceSlice(parsed(slice)?));
+        }
+        for class in &self.classes {
+            objects.push(Object::DeviceClass(parsed(class)?));
+        }
+        let mut uses = Vec::new();
+        for (index, claim) in self.claims.iter().enumerate() {
+            let name = &claim["metadata"]["name"];
+            uses.push(json!({"name": format!("c{index}"), "resourceClaimName": name}));
+            objects.push(Object::ResourceClaim(parsed(claim)?));
+        }
+        for claim in &self.held {
+            objects.push(Object::ResourceClaim(parsed(claim)?));
+        }
+        let pod = json!({"metadata": {"name": "asks", "namespace": "default"},
+            "spec": {"containers": [{"name": "c"}], "resourceClaims": uses}});
+        objects.push(Object::Pod(parsed(&pod)?));
+        Ok(objects)
+    }
+
+    /// The median time until the answer stands, and the answer.
+    fn ask(&self, runs: usize) -> Result<Asked, String> {
+        let objects = self.objects()?;
+        let compat = self.compat();
+        let mut times = Vec::new();
+        let mut parts: [Vec<Duration>; 3] = Default::default();
+        let (mut placed, mut steps) = (false, 0);
+        // The first run finds nothing in the processor's caches; upstream has one before as well.
+        for run in 0..=runs {
+            let events: Vec<ObjectEvent> = (0..)
+                .zip(objects.iter().cloned())
+                .map(|(ordinal, object)| {
+                    let source = Source { ordinal, ..Source::default() };
+                    ObjectEvent::Applied(Box::new(object), source)
+                })
+                .collect();
+            let compat = compat.clone();
+            let (absorbed, mut world) = time(|| {
+                let mut world = World::new(Lowering::new(compat));
+                for event in events {
+                    world.absorb(event);
+                }
+                world
+            });
+            let (settled, ()) = time(|| world.settle());
+            let (decided, plan) = time(|| plan(&mut world, &PlanOptions::default()));
+            placed = plan.decision.acts.iter().any(|act| matches!(act, Act::Place(..)));
+            steps = plan.decision.spent.steps;
+            if run > 0 {
+                times.push(absorbed + settled + decided);
+                for (all, one) in parts.iter_mut().zip([absorbed, settled, decided]) {
+                    all.push(one);
+                }
+            }
+        }
+        Ok(Asked { ours: median(times), parts: parts.map(median), placed, steps })
+    }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, String> {
+    serde_json::from_value(value.clone()).map_err(|e| format!("{value}: {e}."))
+}
+
+/// The recorded worlds of a file in which the caller has time; none where the file is not there.
+fn recorded(file: &str) -> Result<Option<Vec<Question>>, String> {
+    let shared = std::env::var("PHALANX_SHARED").unwrap_or_else(|_| "../shared".to_owned());
+    let path = root().join(shared).join("data").join(file);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}.", path.display()))?;
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let world: Value = serde_json::from_str(line).map_err(|e| format!("{file}: {e}."))?;
+        if world["context"] == "live" {
+            all.push(question(&world));
+        }
+    }
+    Ok(Some(all))
+}
+
+fn list(of: &Value, pointer: &str) -> Vec<Value> {
+    of.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+fn question(world: &Value) -> Question {
+    let strings = |all: Vec<Value>| {
+        all.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+    };
+    let mut claims = list(world, "/claims");
+    for claim in &mut claims {
+        claim["metadata"]["namespace"] = json!("default");
+        claim["status"] = json!({});
+    }
+    Question {
+        name: world["name"].as_str().unwrap_or_default().to_owned(),
+        features: strings(list(world, "/features")),
+        node: world["node"].clone(),
+        slices: list(world, "/slices"),
+        classes: list(world, "/classes"),
+        claims,
+        held: held(&world["allocatedState"]),
+    }
+}
+
+/// Claims that hold what is in use. The capacity that the shares of a device take together is on the
+/// first of them.
+fn held(state: &Value) -> Vec<Value> {
+    let key = |d: &Value| [&d["driver"], &d["pool"], &d["device"]].map(Clone::clone);
+    let result = |d: &Value| json!({"request": "r", "driver": d["driver"], "pool": d["pool"], "device": d["device"]});
+    let mut all: Vec<Value> = list(state, "/allocatedDevices").iter().map(result).collect();
+    let mut taken = list(state, "/aggregatedCapacity");
+    for share in list(state, "/allocatedSharedDeviceIDs") {
+        let mut one = result(&share);
+        one["shareID"] = share["shareID"].clone();
+        if let Some(at) = taken.iter().position(|taken| key(taken) == key(&share)) {
+            one["consumedCapacity"] = taken.swap_remove(at)["consumedCapacity"].clone();
+        }
+        all.push(one);
+    }
+    for taken in taken {
+        let mut share = result(&taken);
+        share["shareID"] = json!("aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaab");
+        share["consumedCapacity"] = taken["consumedCapacity"].clone();
+        all.push(share);
+    }
+    let claim = |(index, result): (usize, Value)| {
+        json!({
+            "metadata": {"name": format!("held-{index}"), "namespace": "others"},
+            "spec": {"devices": {}},
+            "status": {
+                "allocation": {"devices": {"results": [result]}},
+                "reservedFor": [{"resource": "pods", "name": "other", "uid": "other"}],
+            },
+        })
+    };
+    all.into_iter().enumerate().map(claim).collect()
+}
