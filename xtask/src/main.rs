@@ -1,5 +1,5 @@
 //! The one entry point for developers: `cargo xtask test`, `tidy`, `accept`, `bench`,
-//! `mutants`.
+//! `fuzz`, `mutants`.
 //!
 //! It starts the tools and holds the repository to its rules. What the rules are for stands in
 //! `docs/ARCHITECTURE.md`; how to test in `docs/TESTING.md`.
@@ -12,6 +12,7 @@
 
 mod accept;
 mod bench;
+mod fuzz;
 mod mutants;
 mod run;
 mod source;
@@ -66,6 +67,17 @@ enum Task {
         #[arg(long, default_value_t = bench::RUNS)]
         runs: usize,
     },
+    /// Try texts that are made by chance, beyond those of the tests.
+    Fuzz {
+        /// What is tried.
+        target: fuzz::Target,
+        /// How many texts.
+        #[arg(long, default_value_t = 1_000_000)]
+        runs: u64,
+        /// Where chance begins.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Run cargo-mutants over the checks, the device allocator and the CEL evaluator.
     Mutants {
         /// Handed on to cargo-mutants, such as `--shard 1/8` or `-F allocate`.
@@ -81,6 +93,7 @@ fn main() -> ExitCode {
         Task::Accept { part } => accept::run_all(part.as_deref()),
         Task::Bench { parts, runs } => bench::run(&parts, runs),
         Task::Measure { part, runs } => bench::measure(part, runs),
+        Task::Fuzz { target, runs, seed } => fuzz::run(target, runs, seed),
         Task::Mutants { more } => mutants::run(&more),
     };
     match done {

@@ -7,7 +7,10 @@ use crate::run::{Done, cargo, has_subcommand, root, show};
 /// The packages and the parts of them whose every line carries a rule.
 const PARTS: [(&str, &[&str]); 2] = [
     ("phalanx-engine", &["crates/engine/src/check", "crates/engine/src/device"]),
-    ("phalanx-cel", &["crates/cel/src/eval"]),
+    (
+        "phalanx-cel",
+        &["crates/cel/src/eval", "crates/cel/src/estimate", "crates/cel/src/functions"],
+    ),
 ];
 
 /// Runs cargo-mutants once a package, in a copy of the tree.

@@ -584,10 +584,9 @@ impl<'a> Checker<'a> {
         flat: bool,
     ) -> Type {
         let t = self.check(target);
-        let inner = self.unifier.fresh();
+        let mut inner = self.unifier.fresh();
         if !self.unifier.assignable(&t, &Type::optional(inner.clone())) {
-            self.no_overload(id, "hasValue", &[t], true, &[target]);
-            return Type::Error;
+            inner = self.no_overload(id, "hasValue", &[t], true, &[target]);
         }
         let inner = self.unifier.resolve(&inner);
         let result = self.scoped(&[(var, inner)], body);

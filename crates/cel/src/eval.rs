@@ -301,10 +301,7 @@ impl<'e> Evaluator<'e> {
             (Some(value), false) => Ok(value),
             (None, true) => Ok(Value::Optional(None)),
             (None, false) => {
-                let shown = match key {
-                    Value::Str(key) => key.to_string(),
-                    other => other.to_string(),
-                };
+                let shown = shown(key);
                 let kind = match operand {
                     Value::List(_) => EvalErrorKind::IndexOutOfBounds(shown),
                     _ => EvalErrorKind::NoSuchKey(shown),
@@ -529,7 +526,10 @@ impl<'e> Evaluator<'e> {
     ) -> Outcome<'e> {
         let result = functions::call(function, values, &mut self.meter);
         let other = |at: usize| values.get(at).is_some_and(|v| !matches!(v, Value::List(_)));
-        if result.is_err() && function.is_broken_by(variant != Variant::Open, other) {
+        let no_depth = || values.get(1).is_some_and(|depth| !matches!(depth, Value::Int(_)));
+        let broken = function.is_broken_by(variant != Variant::Open, other)
+            || function == Function::Flatten && no_depth();
+        if result.is_err() && broken {
             return self.fault(id, EvalErrorKind::Internal);
         }
         let cost = functions::cost(function, variant, values, result.as_ref().ok());
@@ -837,7 +837,7 @@ impl<'e> Evaluator<'e> {
             self.charge(id, 0)?;
             let meter = &mut self.meter;
             if pairs.iter().any(|(other, _)| equal(other, &key, meter) == Ok(true)) {
-                let message = format!("insert failed: key {key} already exists");
+                let message = format!("insert failed: key {} already exists", shown(&key));
                 return self.fault(id, EvalErrorKind::Failed(message));
             }
             if let Some(value) = made.get(&key, meter) {
@@ -845,6 +845,14 @@ impl<'e> Evaluator<'e> {
             }
         }
         Ok(())
+    }
+}
+
+/// A key as messages have it: texts without quotes.
+fn shown(key: &Value<'_>) -> String {
+    match key {
+        Value::Str(key) => key.to_string(),
+        other => other.to_string(),
     }
 }
 

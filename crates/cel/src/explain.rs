@@ -63,11 +63,13 @@ const MAX_TEXT: usize = 240;
 
 /// Explains a verdict; nothing if the device is selected.
 pub(crate) fn explain(program: &Program, device: &Device<'_>) -> Vec<Step> {
+    let root = program.ir.root;
+    let outcome = Evaluator::new(&program.ir, device, COST_LIMIT).eval(root);
     let evaluator = Evaluator::new(&program.ir, device, COST_LIMIT.saturating_mul(4));
     let mut explainer = Explainer { program, evaluator, steps: Vec::new() };
-    let root = program.ir.root;
-    match explainer.evaluator.eval(root) {
+    match outcome {
         Ok(value) if as_bool(&value) == Some(true) => {}
+        Err(fault) if fault.kind.is_fatal() => explainer.leaf(root, Err(fault)),
         outcome => explainer.explain(root, outcome),
     }
     explainer.steps

@@ -42,18 +42,21 @@ const SYMBOLS: [&str; 24] = [
     "%", "?", ":", "!", "<", ">",
 ];
 
-/// All tokens of a text, [`TokenKind::End`] last.
-pub(crate) fn lex(source: &str) -> Result<Vec<Token>, LexError> {
+/// The tokens of a text, [`TokenKind::End`] last: all of them, or those before the first fault.
+pub(crate) fn lex(source: &str) -> (Vec<Token>, Option<LexError>) {
     let mut lexer = Lexer { source, at: 0 };
     let mut tokens = Vec::new();
     loop {
         lexer.skip_blank();
         let start = lexer.at;
-        let kind = lexer.token()?;
+        let (kind, error) = match lexer.token() {
+            Ok(kind) => (kind, None),
+            Err(error) => (TokenKind::End, Some(error)),
+        };
         let last = kind == TokenKind::End;
         tokens.push(Token { kind, start: start as u32, end: lexer.at as u32 });
         if last {
-            return Ok(tokens);
+            return (tokens, error);
         }
     }
 }
@@ -154,6 +157,20 @@ impl Lexer<'_> {
         matches!(self.byte(length), b'"' | b'\'').then_some(length)
     }
 
+    /// Whether a text in triple quotes that begins here has an end.
+    fn closes(&self, triple: &str, raw: bool) -> bool {
+        let mut rest = &self.rest()[triple.len()..];
+        while !rest.starts_with(triple) {
+            let mut characters = rest.chars();
+            let Some(next) = characters.next() else { return false };
+            if next == '\\' && !raw {
+                characters.next();
+            }
+            rest = characters.as_str();
+        }
+        true
+    }
+
     fn string(&mut self, prefix: usize) -> Result<TokenKind, LexError> {
         let start = self.at;
         let marks = self.source[start..start + prefix].to_ascii_lowercase();
@@ -161,7 +178,8 @@ impl Lexer<'_> {
         self.at += prefix;
         let quote = char::from(self.byte(0));
         let triple: String = std::iter::repeat_n(quote, 3).collect();
-        let long = self.rest().starts_with(&triple);
+        // Three quotes that are not closed are an empty text and the beginning of another.
+        let long = self.rest().starts_with(&triple) && self.closes(&triple, raw);
         let close = if long { triple } else { quote.to_string() };
         self.at += close.len();
         let mut out = Vec::new();
@@ -176,7 +194,8 @@ impl Lexer<'_> {
                 );
             }
             if next == '\\' && !raw {
-                self.escape(bytes, &mut out)?;
+                // The whole literal is what upstream can't read.
+                self.escape(bytes, &mut out).map_err(|error| LexError { start, ..error })?;
                 continue;
             }
             self.at += next.len_utf8();

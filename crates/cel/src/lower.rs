@@ -242,7 +242,9 @@ impl Lowering<'_> {
             Binary::Equal => Op::Equal(a, b),
             Binary::NotEqual => Op::NotEqual(a, b),
             Binary::In => {
-                if matches!(self.op(b), Op::Constant(Value::List(list)) if list.len() == 0) {
+                let empty =
+                    matches!(self.op(b), Op::Constant(Value::List(list)) if list.len() == 0);
+                if empty && matches!(self.t(right), Type::List(_)) {
                     return Ok(Op::Constant(Value::Bool(false)));
                 }
                 let cost = match (self.t(right), self.op(b)) {

@@ -46,15 +46,16 @@ pub(crate) fn parse(source: &str) -> Result<Ast, CompileError> {
             format!("the expression has {} bytes; at most {MAX_LENGTH} are allowed", source.len()),
         ));
     }
-    let tokens = lex(source).map_err(|e| {
-        let range = (e.start as u32, e.end as u32);
-        CompileError::new(CompileErrorKind::Syntax, source, range.0, range, e.message)
-    })?;
-    let mut parser = Parser { source, tokens, at: 0, nodes: Vec::new(), nesting: 0 };
-    let root = parser.expression()?;
-    match parser.peek() {
-        TokenKind::End => Ok(Ast { nodes: parser.nodes, root }),
-        _ => Err(parser.unexpected("the end of the expression or an operator")),
+    let (tokens, error) = lex(source);
+    let parser = Parser { source, tokens, at: 0, nodes: Vec::new(), nesting: 0 };
+    let parsed = parser.whole();
+    let Some(error) = error else { return parsed };
+    let range = (error.start as u32, error.end as u32);
+    let unread = CompileError::new(CompileErrorKind::Syntax, source, range.0, range, error.message);
+    // Of two faults the first counts: what stands before a bad token may not go together.
+    match parsed {
+        Err(fault) if (fault.line, fault.column) < (unread.line, unread.column) => Err(fault),
+        Ok(_) | Err(_) => Err(unread),
     }
 }
 
@@ -67,6 +68,14 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
+    fn whole(mut self) -> Result<Ast, CompileError> {
+        let root = self.expression()?;
+        match self.peek() {
+            TokenKind::End => Ok(Ast { nodes: self.nodes, root }),
+            _ => Err(self.unexpected("the end of the expression or an operator")),
+        }
+    }
+
     fn token(&self) -> &Token {
         &self.tokens[self.at]
     }
@@ -244,7 +253,7 @@ impl Parser<'_> {
                 let start = self.start(operand);
                 operand = self.add(Kind::Index { operand, index, optional }, start, bracket)?;
             } else if self.is("{") {
-                return Err(self.message(operand));
+                return Err(self.message(operand)?);
             } else {
                 return Ok(operand);
             }
@@ -252,21 +261,34 @@ impl Parser<'_> {
     }
 
     /// The error for `Name{…}`: no message can be made here.
-    fn message(&self, operand: NodeId) -> CompileError {
+    fn message(&mut self, operand: NodeId) -> Result<CompileError, CompileError> {
         let Some(name) = dotted(&self.nodes, operand) else {
-            return self.unexpected("an operator");
+            return Err(self.unexpected("an operator"));
         };
-        let token = self.token();
+        let token = self.next();
         let range = (self.start(operand), token.start);
+        while !self.is("}") {
+            let _ = self.accept("?");
+            if !matches!(self.peek(), TokenKind::Ident(_) | TokenKind::Quoted(_)) {
+                return Err(self.unexpected("the name of a field"));
+            }
+            self.next();
+            self.expect(":")?;
+            self.expression()?;
+            if self.accept(",").is_none() {
+                break;
+            }
+        }
+        self.expect("}")?;
         if name.starts_with("google.protobuf.") || name == "kubernetes.DRADevice" {
             let message = format!(
                 "Kubernetes can make a message of type '{name}', but that is not supported here: \
                  whether the expression selects a device is not known"
             );
-            return self.error_at(CompileErrorKind::Unsupported, token.start, range, message);
+            return Ok(self.error_at(CompileErrorKind::Unsupported, token.start, range, message));
         }
         let message = format!("undeclared reference to '{name}' (in container '')");
-        self.error_at(CompileErrorKind::UndeclaredReference, token.start, range, message)
+        Ok(self.error_at(CompileErrorKind::UndeclaredReference, token.start, range, message))
     }
 
     fn field(&mut self, operand: NodeId, dot: u32) -> Parsed {
@@ -332,10 +354,13 @@ impl Parser<'_> {
             }
             TokenKind::Symbol("[") => return self.list(token.start),
             TokenKind::Symbol("{") => return self.map(token.start),
-            TokenKind::Symbol(".") => match self.next().kind {
-                TokenKind::Ident(name) => return self.name(format!(".{name}"), token.start),
-                _ => return Err(self.expected_value(token.start)),
-            },
+            TokenKind::Symbol(".") => {
+                let after = self.next();
+                match after.kind {
+                    TokenKind::Ident(name) => return self.name(format!(".{name}"), after.start),
+                    _ => return Err(self.expected_value(after.start)),
+                }
+            }
             TokenKind::Symbol(_) | TokenKind::Quoted(_) | TokenKind::End | TokenKind::In => {
                 return Err(self.expected_value(token.start));
             }
@@ -387,7 +412,9 @@ impl Parser<'_> {
 
     fn list(&mut self, start: u32) -> Parsed {
         let mut elements = Vec::new();
-        while !self.is("]") {
+        // A comma may follow the last element, even where there is none.
+        let none = self.accept(",").is_some();
+        while !none && !self.is("]") {
             let optional = self.accept("?").is_some();
             elements.push(Element { value: self.expression()?, optional });
             if self.accept(",").is_none() {
@@ -400,7 +427,8 @@ impl Parser<'_> {
 
     fn map(&mut self, start: u32) -> Parsed {
         let mut entries = Vec::new();
-        while !self.is("}") {
+        let none = self.accept(",").is_some();
+        while !none && !self.is("}") {
             let optional = self.accept("?").is_some();
             let key = self.expression()?;
             self.expect(":")?;
@@ -490,7 +518,7 @@ impl Parser<'_> {
 
     fn simple_name(&self, id: NodeId) -> Result<String, CompileError> {
         match &self.nodes[id as usize].kind {
-            Kind::Ident(name) if !name.starts_with('.') => Ok(name.clone()),
+            Kind::Ident(name) => Ok(name.clone()),
             _ => Err(self.error_on(id, "argument must be a simple name")),
         }
     }

@@ -1,9 +1,9 @@
 //! Values of expressions. What a device or a program holds is borrowed; only what an expression
 //! makes anew is allocated, so that a usual selector allocates nothing.
 
+use core::net::IpAddr;
 use std::cmp::Ordering;
 use std::fmt;
-use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 

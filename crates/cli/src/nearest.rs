@@ -65,7 +65,8 @@ pub(crate) fn add(account: &mut Account, world: &mut World, options: &PlanOption
             | Facts::Label { .. }
             | Facts::Amount { .. }
             | Facts::Taint(_)
-            | Facts::Claim { .. } => None,
+            | Facts::Claim { .. }
+            | Facts::Binding { .. } => None,
         })
         .collect();
 }

@@ -247,15 +247,22 @@ impl Compat {
             G::DRAOptionalNodeOperations,
         ];
         let beta = [G::DRAConsumableCapacity, G::DRAFractionalCapacityRange];
-        let binding = [G::DRADeviceBindingConditions, G::DRAResourceClaimDeviceStatus];
         let is_on = |gate: &Gate| self.is_on(*gate);
         if alpha.iter().any(is_on) {
             Allocator::Experimental
-        } else if beta.iter().any(is_on) || binding.iter().all(is_on) {
+        } else if beta.iter().any(is_on) || self.awaits_conditions() {
             Allocator::Incubating
         } else {
             Allocator::Stable
         }
+    }
+
+    /// Whether binding conditions of allocated devices are heeded (kube-scheduler's
+    /// `isClaimReadyForBinding`).
+    #[must_use]
+    pub fn awaits_conditions(&self) -> bool {
+        self.is_on(Gate::DRADeviceBindingConditions)
+            && self.is_on(Gate::DRAResourceClaimDeviceStatus)
     }
 
     /// The gates that differ from the version's defaults, by name.

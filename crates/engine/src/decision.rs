@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cost::Cost;
-use crate::facts::{Hold, Level, Seat, Taint};
+use crate::facts::{BindingFailure, Hold, Level, Seat, Taint};
 use crate::name::{ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, SelectorId, Timestamp};
 use crate::policy::Effort;
 use crate::reason::{Reason, Status};
@@ -171,6 +171,13 @@ pub enum Facts {
         claim: ClaimKey,
         /// The node that its allocation is bound to, where it is one.
         at: Option<Name>,
+    },
+    /// A claim whose allocation has failed.
+    Binding {
+        /// The claim.
+        claim: ClaimKey,
+        /// The device and its condition.
+        failure: BindingFailure,
     },
     /// Counts of devices, check by check.
     Devices(Box<DeviceFacts>),

@@ -679,8 +679,20 @@ pub struct Claim {
     pub held: Option<Allocation>,
     /// Who it is reserved for (`status.reservedFor`).
     pub users: Vec<User>,
+    /// What makes its allocation of no use: a device that reports one of its binding failure
+    /// conditions.
+    pub failed: Option<BindingFailure>,
     /// Whether it is being deleted.
     pub deleting: bool,
+}
+
+/// A binding failure condition that is true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindingFailure {
+    /// The device of the claim's allocation.
+    pub device: DeviceKey,
+    /// The condition.
+    pub condition: Name,
 }
 
 /// Who uses a claim.

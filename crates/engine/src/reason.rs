@@ -51,6 +51,8 @@ pub enum Reason {
     InsufficientScalar,
     /// A claim of the pod is allocated and can't be used from this node.
     ClaimElsewhere,
+    /// A device of a claim that is allocated reports that it can't be bound.
+    BindingFailed,
     /// The node sees no device.
     NoDevices,
     /// A pool that the node sees is being republished.
@@ -189,7 +191,7 @@ const FIT: &str = "NodeResourcesFit";
 
 impl Reason {
     /// Every reason, in order.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::Gated,
         Self::ClaimMissing,
         Self::TemplateMissing,
@@ -211,6 +213,7 @@ impl Reason {
         Self::InsufficientEphemeral,
         Self::InsufficientScalar,
         Self::ClaimElsewhere,
+        Self::BindingFailed,
         Self::NoDevices,
         Self::PoolIncomplete,
         Self::PoolInvalid,
@@ -261,6 +264,7 @@ impl Reason {
             }
             Self::InsufficientScalar => row("InsufficientResource", FIT, N, W::Room, C::EndPods),
             Self::ClaimElsewhere => row("ClaimAllocatedElsewhere", DRA, N, W::Release, C::EndPods),
+            Self::BindingFailed => row("BindingFailed", DRA, N, W::Release, C::EndPods),
             Self::PoolIncomplete => row("PoolIncomplete", DRA, D, W::Devices, C::Wait),
             Self::PoolInvalid => row("PoolInvalid", DRA, D, W::Devices, C::Object),
             Self::NoDevices => row("NoDevices", DRA, D, W::Devices, C::Object),
@@ -318,6 +322,7 @@ impl Reason {
             | Self::InsufficientEphemeral
             | Self::InsufficientScalar
             | Self::ClaimElsewhere
+            | Self::BindingFailed
             | Self::NoDevices
             | Self::PoolIncomplete
             | Self::PoolInvalid
@@ -328,7 +333,8 @@ impl Reason {
     /// How far a node got that fell for it: more is a nearer miss. A node from which an allocated
     /// claim can't be used is no nearer than one that the pod may not go to.
     pub(crate) fn progress(self) -> u8 {
-        if self == Self::ClaimElsewhere { Self::NodeAffinity as u8 } else { self as u8 }
+        let claims = [Self::ClaimElsewhere, Self::BindingFailed];
+        if claims.contains(&self) { Self::NodeAffinity as u8 } else { self as u8 }
     }
 
     /// Stable name for scripts, condition reasons and metric labels.

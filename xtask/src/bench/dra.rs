@@ -156,7 +156,7 @@ fn report(all: &[Compared]) {
     println!("   ours above upstream's with an empty cache: {above}  target 0  {met}");
     println!("   ours above upstream's with a warm cache:   {}", count(&|c| c.ours > c.warm));
     let mut sorted: Vec<&Compared> = all.iter().collect();
-    sorted.sort_by(|a, b| b.ours.cmp(&a.ours));
+    sorted.sort_by_key(|one| std::cmp::Reverse(one.ours));
     println!("   our slowest");
     table(&sorted);
     sorted.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));

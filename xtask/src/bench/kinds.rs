@@ -126,7 +126,7 @@ pub(crate) fn slice(
 
 /// The counters of a GPU: one a memory slice.
 pub(crate) fn counter_set(gpu: usize) -> Value {
-    let counters: Map<String, Value> = (0..SLICES).map(|at| counter(at)).collect();
+    let counters: Map<String, Value> = (0..SLICES).map(counter).collect();
     json!({"name": format!("gpu-{gpu}"), "counters": counters})
 }
 

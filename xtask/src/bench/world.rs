@@ -353,6 +353,7 @@ impl Pod {
             spec: spec.clone(),
             held: Some(Allocation { devices, nodes: Some([here].into()) }),
             users: vec![User::Pod(self.pod.clone())],
+            failed: None,
             deleting: false,
         };
         let member = self.member(Phase::Bound(node.clone()), Some(self.claim.clone()));

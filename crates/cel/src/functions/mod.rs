@@ -45,7 +45,7 @@ pub(crate) fn call<'a>(function: Function, args: &[Value<'a>], meter: &mut Meter
         Function::ToBytes => convert::bytes(args),
         Function::ToBool => convert::bool(args),
         Function::ToDuration | Function::ToTimestamp => time::convert(function, args),
-        Function::TimePart(part) => time::part(part, args),
+        Function::TimePart(part) => time::part(part, args, meter),
         Function::Dyn => args.first().cloned().ok_or(NO_OVERLOAD),
         Function::TypeOf => args.first().map(|v| Value::Type(v.type_name())).ok_or(NO_OVERLOAD),
         Function::StartsWith | Function::EndsWith | Function::Contains => {
@@ -162,10 +162,12 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Uint(u) => *u == 0,
         Value::Double(d) => *d == 0.0,
         Value::Str(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_) => value.size() == 0,
-        Value::Optional(inner) => inner.is_none(),
         Value::Duration(nanos) => *nanos == 0,
         Value::Timestamp(timestamp) => timestamp.instant() == (time::MIN_SECONDS, 0),
-        Value::Ip(_) | Value::Cidr(..) | Value::Url(_) | Value::Format(_) => false,
+        // Not even an optional value that is absent.
+        Value::Ip(_) | Value::Cidr(..) | Value::Url(_) | Value::Format(_) | Value::Optional(_) => {
+            false
+        }
         Value::Quantity(..) | Value::Version(_) | Value::Type(_) | Value::Device(_) => false,
     }
 }

@@ -1,6 +1,6 @@
 //! IP addresses and networks (CIDR): no zones, and no IPv4 address in the dress of IPv6.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::signatures::{Function, IpTest};
 use super::{NO_OVERLOAD, Outcome, failed};

@@ -30,7 +30,8 @@ pub(crate) fn call<'a>(function: Function, args: &[Value<'a>]) -> Outcome<'a> {
                 _ => return Err(NO_OVERLOAD),
             };
             // Upstream negates what it takes away, and the least integer is its own negative.
-            let add = function == Function::Add || b == Quantity::from_int(i64::MIN);
+            let wraps = b == Quantity::from_int(i64::MIN) && a.as_i64().is_some();
+            let add = function == Function::Add || wraps;
             let result = if add { a.checked_add(&b) } else { a.checked_sub(&b) };
             match result {
                 Some(quantity) => Ok(Value::Quantity(Shared::new(quantity), true)),

@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use super::signatures::{Function, TimePart};
 use super::{NO_OVERLOAD, Outcome, failed};
 use crate::ast::Arithmetic;
+use crate::cost::Meter;
 use crate::error::EvalErrorKind;
 use crate::value::Value;
 
@@ -348,7 +349,7 @@ pub(crate) fn arithmetic<'a>(
 }
 
 /// `getHours()` and its like.
-pub(crate) fn part<'a>(part: TimePart, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn part<'a>(part: TimePart, args: &[Value<'a>], meter: &mut Meter) -> Outcome<'a> {
     let timestamp = |timestamp: &Timestamp, offset: i64| {
         let local = Civil::of(timestamp.seconds + offset);
         Ok(Value::Int(match part {
@@ -366,7 +367,7 @@ pub(crate) fn part<'a>(part: TimePart, args: &[Value<'a>]) -> Outcome<'a> {
     };
     match args {
         [Value::Timestamp(t)] => timestamp(t, 0),
-        [Value::Timestamp(t), Value::Str(zone)] => timestamp(t, offset(zone, t.seconds)?),
+        [Value::Timestamp(t), Value::Str(zone)] => timestamp(t, offset(zone, t.seconds, meter)?),
         [Value::Duration(nanos)] => match part {
             TimePart::Hours => Ok(Value::Int(nanos / (3600 * NANOS))),
             TimePart::Minutes => Ok(Value::Int(nanos / (60 * NANOS))),
@@ -384,8 +385,10 @@ pub(crate) fn part<'a>(part: TimePart, args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// Seconds east of UTC of a zone, by its name or as `+02:00`, at an instant.
-fn offset(zone: &str, seconds: i64) -> Result<i64, EvalErrorKind> {
-    let Some((hours, minutes)) = zone.split_once(':') else { return named(zone, seconds) };
+fn offset(zone: &str, seconds: i64, meter: &mut Meter) -> Result<i64, EvalErrorKind> {
+    let Some((hours, minutes)) = zone.split_once(':') else {
+        return named(zone, seconds, meter);
+    };
     let number = |text: &str| {
         text.parse::<i64>()
             .or_else(|_| failed(format!("strconv.Atoi: parsing {text:?}: invalid syntax")))
@@ -398,7 +401,7 @@ fn offset(zone: &str, seconds: i64) -> Result<i64, EvalErrorKind> {
     Ok(minutes * 60)
 }
 
-fn named(zone: &str, seconds: i64) -> Result<i64, EvalErrorKind> {
+fn named(zone: &str, seconds: i64, meter: &mut Meter) -> Result<i64, EvalErrorKind> {
     // A machine's own zone is taken for UTC, as containers have it.
     if matches!(zone, "" | "UTC" | "Local") {
         return Ok(0);
@@ -408,6 +411,8 @@ fn named(zone: &str, seconds: i64) -> Result<i64, EvalErrorKind> {
     if name != zone {
         return Err(unknown());
     }
+    // Reading the rules of a zone takes far longer than its cost of one unit says.
+    meter.reserve(1_000)?;
     let rules = TimeZone::tzif(name, data).map_err(|_| unknown())?;
     // The rules of a zone are known to the end of the year 9999 but for its last day.
     let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());

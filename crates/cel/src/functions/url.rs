@@ -1,8 +1,8 @@
 //! URLs, taken apart as upstream's language does it (RFC 3986 with its liberties).
 
+use core::net::Ipv6Addr;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use super::signatures::{Function, UrlPart};
@@ -36,7 +36,7 @@ enum Place {
 pub(crate) fn call<'a>(function: Function, args: &[Value<'a>], meter: &mut Meter) -> Outcome<'a> {
     match (function, args) {
         (Function::Url, [Value::Str(text)]) => {
-            meter.reserve_text(text.len())?;
+            meter.reserve(text.len())?;
             match Url::parse(text) {
                 Ok(url) => Ok(Value::Url(Shared::new(url))),
                 Err(message) => failed(format!(
@@ -45,7 +45,7 @@ pub(crate) fn call<'a>(function: Function, args: &[Value<'a>], meter: &mut Meter
             }
         }
         (Function::IsUrl, [Value::Str(text)]) => {
-            meter.reserve_text(text.len())?;
+            meter.reserve(text.len())?;
             Ok(Value::Bool(is_url(text).is_ok()))
         }
         (Function::UrlPart(part), [Value::Url(url)]) => url.part(part, meter),
@@ -238,6 +238,7 @@ impl Url {
     }
 
     fn queried<'a>(&self, meter: &mut Meter) -> Outcome<'a> {
+        meter.reserve(self.query.len())?;
         let mut found: BTreeMap<String, Vec<Value<'a>>> = BTreeMap::new();
         let text = |escaped: &str| {
             let bytes = unescape(escaped, Place::Query)?;

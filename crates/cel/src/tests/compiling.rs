@@ -16,7 +16,7 @@ const REFUSED: &[(&str, CompileErrorKind, (usize, usize), &str)] = &[
     ("(true", Syntax, (1, 6), "expecting ')'"),
     ("device.driver == 'a\nb'", Syntax, (1, 18), "line break"),
     ("device.driver == 'ab", Syntax, (1, 18), "not closed"),
-    ("'\\q' == ''", Syntax, (1, 2), "unknown escape"),
+    ("'\\q' == ''", Syntax, (1, 1), "unknown escape"),
     ("true # x", Syntax, (1, 6), "token recognition"),
     ("9223372036854775808 > 0", Syntax, (1, 1), "invalid int literal"),
     ("has(device)", Syntax, (1, 5), "has()"),

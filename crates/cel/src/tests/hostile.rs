@@ -80,6 +80,18 @@ fn long_chains_are_fine() {
     survive(vec![and, or, list, format!("{{{map}}}.size() == 900")]);
 }
 
+/// What is bound again and again to something made of itself, and then used.
+fn used(unit: &str, start: &str, last: &str) -> String {
+    let open = format!("cel.bind(x, {unit}, ");
+    format!("cel.bind(x, {start}, {})", nested(&open, last, ")", 60))
+}
+
+/// A part that is evaluated 60 times, n levels deep.
+fn alls(n: usize, inner: &str) -> String {
+    let list = format!("[{}]", vec!["1"; 60].join(","));
+    (0..n).fold(inner.to_owned(), |inner, at| format!("{list}.all(x{at}, {inner})"))
+}
+
 #[test]
 fn work_is_limited() {
     let doubling = |unit: &str, start: &str| {
@@ -89,15 +101,7 @@ fn work_is_limited() {
         };
         format!("cel.bind(x, {start}, {})", bindings(60))
     };
-    let used = |unit: &str, start: &str, last: &str| {
-        let open = format!("cel.bind(x, {unit}, ");
-        format!("cel.bind(x, {start}, {})", nested(&open, last, ")", 60))
-    };
     let keys = (0..800).map(|n| format!("{n}:1")).collect::<Vec<_>>().join(",");
-    let alls = |n: usize, inner: &str| {
-        let list = format!("[{}]", vec!["1"; 60].join(","));
-        (0..n).fold(inner.to_owned(), |inner, at| format!("{list}.all(x{at}, {inner})"))
-    };
     let long = "a".repeat(3000);
     survive(vec![
         doubling("x + x", "'a'"),
@@ -131,6 +135,40 @@ fn work_is_limited() {
         format!("'a'.matches('{}')", nested("(", "a", ")", 3000)),
         format!("'a'.matches('{}')", "[".repeat(5000)),
         format!("'a'.matches('{}')", "\\\\Q".repeat(2000)),
+    ]);
+}
+
+#[test]
+fn work_of_the_libraries_is_limited() {
+    survive(vec![
+        alls(2, "lists.range(1000000).sortBy(x, -x).size() > 0"),
+        alls(3, "'%s'.format([lists.range(30000)]).size() > 0"),
+        used("'%s%s'.format([x, x])", "'ab'", "x == ''"),
+        used("'%x'.format([x])", "'ab'", "x == ''"),
+        used("{'a': x, 'b': x}", "dyn(1)", "'%s'.format([x]) == ''"),
+        used("[dyn(x), dyn(x)]", "dyn(1)", "'%s'.format([x]) == ''"),
+        format!("'%.{}f'.format([1.0]).size() > 0", "9".repeat(18)),
+        format!("'%.{}e'.format([1.0]).size() > 0", "9".repeat(18)),
+        format!("'{}'.format([1.0])", "%.9999e".repeat(1000)),
+        used("x.distinct() + x", "lists.range(3)", "x.size() > 0"),
+        used("x.map(y, x).flatten(2)", "[1]", "x.size() > 0"),
+        used("[x, x].flatten().sort()", "[1, 2]", "x.size() > 0"),
+        used("x.transformMapEntry(i, y, {i: x})", "[1]", "x.size() > 0"),
+        alls(3, "lists.range(500).transformMapEntry(i, v, {v: i}).size() > 0"),
+        alls(2, &format!("url('https://a/?{}').getQuery().size() > 0", "a&b=".repeat(700))),
+        alls(3, &format!("format.dns1123Subdomain().validate('{}').hasValue()", "a.".repeat(900))),
+        alls(3, &format!("duration('{}') > duration('0')", "1h".repeat(1500))),
+        alls(3, "timestamp('9999-12-31T23:59:59Z').getHours('America/New_York') > 0"),
+        alls(3, "timestamp(string(timestamp(x0))).getDayOfYear() > 0"),
+        nested("optional.of(1).optMap(x, ", "1", ").optMap(y, y)", 60),
+        nested("", "optional.of(1)", ".optMap(a, a)", 240),
+        nested("", "optional.of(1)", ".optFlatMap(a, optional.of(a))", 200),
+        nested("", "[2, 1]", ".sortBy(a, a)", 120),
+        nested("[1].sortBy(x, ", "1", ").size()", 60),
+        nested("cel.bind(x, 1, ", "x", " + x)", 120),
+        nested("'%s'.format([", "1", "])", 100),
+        format!("[{}] == []", vec!["aaa"; 2500].join(",")),
+        format!("[{}] == []", vec!["[1,'a']"; 1200].join(",")),
     ]);
 }
 

@@ -1,9 +1,12 @@
 //! Tests through the public face, over one device of our own and over hostile text.
 
 mod compiling;
+mod costs;
 mod evaluating;
 mod explaining;
+mod fuzz;
 mod hostile;
+mod libraries;
 mod reading;
 mod upstream;
 

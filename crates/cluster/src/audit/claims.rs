@@ -25,7 +25,7 @@ pub(super) fn allocation(
     if results.len() > 32 {
         wrong.push(format!("{} devices are more than an allocation can hold", results.len()));
     }
-    let published = Published::new(objects);
+    let published = Published::new(objects, only_node(allocation));
     let mut own = BTreeSet::new();
     for result in results {
         let key = name(result);
@@ -61,17 +61,31 @@ fn shown((driver, pool, device): &DeviceName) -> String {
     format!("{driver}/{pool}/{device}")
 }
 
-/// Devices of the newest generation of each pool.
+/// The one node from which an allocation can be used, where it is one.
+fn only_node(allocation: &AllocationResult) -> Option<&str> {
+    let [term] = allocation.node_selector.as_ref()?.node_selector_terms.as_slice() else {
+        return None;
+    };
+    let named = term.match_fields.iter().find(|field| field.key == "metadata.name")?;
+    named.values.first().map(String::as_str)
+}
+
+/// Slices by pool, the newest first, but for those of other nodes than the one that is meant.
 struct Published<'a>(BTreeMap<(&'a str, &'a str), Vec<&'a ResourceSlice>>);
 
 impl<'a> Published<'a> {
-    fn new(objects: &'a Objects) -> Self {
+    fn new(objects: &'a Objects, node: Option<&str>) -> Self {
         let mut pools: BTreeMap<(&str, &str), Vec<&ResourceSlice>> = BTreeMap::new();
         for object in objects.of_kind(Kind::ResourceSlice) {
-            if let Object::ResourceSlice(slice) = object {
+            let Object::ResourceSlice(slice) = object else { continue };
+            let other = |of: &String| node.is_some_and(|node| node != of && !of.is_empty());
+            if !slice.spec.node_name.as_ref().is_some_and(other) {
                 let pool = (slice.spec.driver.as_str(), slice.spec.pool.name.as_str());
                 pools.entry(pool).or_default().push(slice);
             }
+        }
+        for slices in pools.values_mut() {
+            slices.sort_by_key(|slice| std::cmp::Reverse(slice.spec.pool.generation));
         }
         Self(pools)
     }

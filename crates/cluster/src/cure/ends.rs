@@ -302,8 +302,10 @@ fn device_facts(example: &phalanx_engine::Example) -> Option<&DeviceFacts> {
 fn users_of_claims(lab: &Lab<'_>, node: &NodeReport) -> Vec<Target> {
     let mut users = Vec::new();
     for (reason, _, example) in &node.checks {
-        let Facts::Claim { claim, .. } = &example.facts else { continue };
-        if *reason != Reason::ClaimElsewhere {
+        let (Facts::Claim { claim, .. } | Facts::Binding { claim, .. }) = &example.facts else {
+            continue;
+        };
+        if ![Reason::ClaimElsewhere, Reason::BindingFailed].contains(reason) {
             continue;
         }
         let namespace = claim.0.namespace.to_string();

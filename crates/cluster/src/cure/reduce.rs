@@ -146,6 +146,7 @@ fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
             | Facts::Label { .. }
             | Facts::Taint(_)
             | Facts::Claim { .. }
+            | Facts::Binding { .. }
             | Facts::Devices(_) => None,
         });
         amounts.max().filter(|_| node.checks.len() == 1)

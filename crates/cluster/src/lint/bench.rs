@@ -10,6 +10,7 @@ use phalanx_objects::{Kind, Object};
 
 use super::asked::{Holder, asks, holders};
 use super::claims::{Waiting, waiting};
+use super::limits::expression::{Fault, environment, fault};
 use crate::world::World;
 
 /// Devices that look alike to every expression of the input.
@@ -45,6 +46,8 @@ pub(super) struct Bench<'w> {
     pub(super) alike: Vec<Alike>,
     programs: BTreeMap<String, Compiled>,
     outcomes: BTreeMap<String, Vec<Outcome>>,
+    /// Why the API server would refuse an expression that it has not seen.
+    refused: BTreeMap<String, Fault>,
     classes: BTreeMap<String, Vec<usize>>,
 }
 
@@ -52,10 +55,15 @@ impl<'w> Bench<'w> {
     pub(super) fn new(world: &'w World) -> Self {
         let holders = holders(world);
         let mut programs = BTreeMap::new();
-        let environment = world.lowering().environment();
+        let stored = world.lowering().environment();
+        let new = environment(world.lowering().compat());
+        let mut refused = BTreeMap::new();
         for expression in expressions(world, &holders) {
+            if let Some(fault) = fault(expression, &new) {
+                refused.insert(expression.to_owned(), fault);
+            }
             programs.entry(expression.to_owned()).or_insert_with(|| {
-                Program::compile(expression, environment).map(Arc::new).map_err(Box::new)
+                Program::compile(expression, stored).map(Arc::new).map_err(Box::new)
             });
         }
         let mut bench = Self {
@@ -65,6 +73,7 @@ impl<'w> Bench<'w> {
             alike: Vec::new(),
             programs,
             outcomes: BTreeMap::new(),
+            refused,
             classes: BTreeMap::new(),
         };
         bench.alike = bench.gather();
@@ -144,6 +153,11 @@ impl<'w> Bench<'w> {
     /// The expression, compiled.
     pub(super) fn program(&self, expression: &str) -> Option<&Compiled> {
         self.programs.get(expression)
+    }
+
+    /// Why the API server would refuse the expression, were it new.
+    pub(super) fn refused(&self, expression: &str) -> Option<&Fault> {
+        self.refused.get(expression)
     }
 
     /// What an expression says of the devices; nothing where it does not compile.

@@ -45,6 +45,7 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
         let name = (kind, group.namespace.clone(), group.name.clone());
         Some((name, group.verdict, &group.reasons))
     });
+    let mut refused: BTreeMap<(BTreeSet<ObjectRef>, String), Vec<&Subject>> = BTreeMap::new();
     for ((kind, namespace, name), verdict, reasons) in pods.chain(groups) {
         if verdict != VerdictWord::Refused {
             continue;
@@ -62,26 +63,42 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
         if deviceless || subject.leans_on.iter().any(|object| blamed.contains(object)) {
             continue;
         }
-        if let Some(message) = message(subject, reasons) {
-            let place = (&subject.reference, &subject.source);
-            found.push(Lint::new(Rule::NeverFits, place, subject.path, message));
+        if let Some(why) = why(reasons) {
+            refused.entry((subject.cause(), why)).or_default().push(subject);
         }
+    }
+    for ((_, why), subjects) in refused {
+        found.extend(told(subjects, &why));
     }
 }
 
-fn message(subject: &Subject, reasons: &[ReasonView]) -> Option<String> {
-    let reason = reasons.first()?;
-    let what = if subject.tried { "a pod that uses it" } else { "it" };
-    let why = reason.message.trim_end_matches('.');
-    // The account says already that nothing else is in the way.
+/// What is refused for one cause: of pods that use the same claims one stands for all.
+fn told(mut subjects: Vec<&Subject>, why: &str) -> Option<Lint> {
+    subjects.sort_by_key(|subject| (subject.source.ordinal, &subject.reference));
+    let (first, others) = subjects.split_first()?;
+    let what = if first.tried { "a pod that uses it" } else { "it" };
+    let more = match others.len() {
+        0 => String::new(),
+        1 => format!(" So it is with 1 more pod, {}.", others.first()?.reference.name),
+        more => {
+            format!(" So it is with {more} more pods, such as {}.", others.first()?.reference.name)
+        }
+    };
+    let message = format!(
+        "No node of the input could ever hold {what}, even with every other pod gone and everything \
+         healed: {why}.{more}"
+    );
+    Some(Lint::new(Rule::NeverFits, (&first.reference, &first.source), first.path, message))
+}
+
+/// Why it is refused; that nothing else is in the way the sentence says already.
+fn why(reasons: &[ReasonView]) -> Option<String> {
+    let why = reasons.first()?.message.trim_end_matches('.');
     let why = match why.strip_prefix(crate::words::EVEN_THEN) {
         Some(rest) => rest.trim_start_matches([',', ' ']),
         None => why,
     };
-    Some(format!(
-        "No node of the input could ever hold {what}, even with every other pod gone and everything \
-         healed: {why}."
-    ))
+    Some(why.to_owned())
 }
 
 /// The objects of which an error was found that keeps pods from being placed.
@@ -104,6 +121,18 @@ struct Subject {
     tried: bool,
     /// The objects whose errors would be its own: itself, its claims and templates, their classes.
     leans_on: BTreeSet<ObjectRef>,
+}
+
+impl Subject {
+    /// What it shares with those that are refused for the same: of a pod, its claims; of anything
+    /// else nothing.
+    fn cause(&self) -> BTreeSet<ObjectRef> {
+        let mut cause = self.leans_on.clone();
+        if self.reference.kind == Kind::Pod {
+            cause.remove(&self.reference);
+        }
+        cause
+    }
 }
 
 fn subjects(bench: &Bench<'_>) -> Vec<Subject> {

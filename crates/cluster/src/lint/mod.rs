@@ -106,11 +106,12 @@ pub struct Refusal {
 /// What the API server of this version would refuse of an object; nothing of one that it has made.
 #[must_use]
 pub fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
-    let metadata = object.metadata();
-    if !metadata.uid.is_empty() || !metadata.resource_version.is_empty() {
+    if !limits::is_new(object) {
         return Vec::new();
     }
-    limits::refusals(object, compat)
+    let mut found = limits::refusals(object, compat);
+    found.extend(limits::expression::refusals(object, compat));
+    found
 }
 
 /// Admin access that the API server would refuse, for the namespace is not labelled for it.

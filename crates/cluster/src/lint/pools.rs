@@ -63,7 +63,7 @@ pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
     }
 }
 
-/// Slices of nodes that are not in the input, each node once.
+/// Slices of nodes that are not in the input, told once.
 fn homeless<'w>(
     world: &World,
     slices: impl Iterator<Item = &'w (&'w Object, &'w ResourceSlice)>,
@@ -73,28 +73,30 @@ fn homeless<'w>(
     if world.nodes_len() == 0 {
         return;
     }
-    let mut said = BTreeSet::new();
+    let mut homeless: BTreeMap<&str, &Object> = BTreeMap::new();
     for (object, slice) in slices {
         let Some(node) = slice.spec.node_name.as_deref().filter(|node| !node.is_empty()) else {
             continue;
         };
-        let of = ObjectRef { kind: Kind::Node, namespace: String::new(), name: node.to_owned() };
-        let reference = object.reference();
-        let Some(source) = world.lowering().source(&reference) else { continue };
-        if world.lowering().source(&of).is_some() || !said.insert(node) {
-            continue;
+        let name = node.to_owned();
+        let of = ObjectRef { kind: Kind::Node, namespace: String::new(), name };
+        if world.lowering().source(&of).is_none() {
+            homeless.entry(node).or_insert(object);
         }
-        let message = format!(
-            "The slice is of node {node}, which the input does not have, so that nothing can be placed \
-             on its devices. Add the node, or leave the slice out if the node is gone."
-        );
-        found.push(Lint::new(
-            Rule::SliceNodeMissing,
-            (&reference, source),
-            "spec.nodeName",
-            message,
-        ));
     }
+    let Some((node, object)) = homeless.first_key_value() else { return };
+    let reference = object.reference();
+    let Some(source) = world.lowering().source(&reference) else { return };
+    let more = match homeless.len() {
+        1 => String::new(),
+        2 => " So it is with the slices of 1 more node.".to_owned(),
+        all => format!(" So it is with the slices of {} more nodes.", all - 1),
+    };
+    let message = format!(
+        "The slice is of node {node}, which the input does not have, so that nothing can be placed on \
+         its devices. Add the node, or leave the slice out if the node is gone.{more}"
+    );
+    found.push(Lint::new(Rule::SliceNodeMissing, (&reference, source), "spec.nodeName", message));
 }
 
 /// Says of a pool that slices are missing, or that there are too many.

@@ -3,15 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_cel::{Compared, CompileError, Program};
+use phalanx_cel::{Compared, Program};
 use phalanx_engine::{DeviceKey, Name};
 use phalanx_objects::resource::DeviceSelector;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::asked::asks;
 use super::bench::{Bench, Outcome, texts};
+use super::limits::expression::{Fault, derived, environment, invalid};
+use super::limits::is_new;
 use super::near::meant;
 use super::{Lint, Rule};
+use crate::compat::Gate;
 use crate::finding::{Severity, Source};
 use crate::lower::shortened;
 use crate::words::count;
@@ -31,6 +34,8 @@ struct Trial<'a> {
     of: String,
     /// How bad it is if none is left.
     none: Severity,
+    /// Whether the API server has not seen them yet.
+    is_new: bool,
 }
 
 pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
@@ -50,10 +55,20 @@ pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
             from: bench.everything(),
             of: "of the input".to_owned(),
             none: if is_used { Severity::Error } else { Severity::Warning },
+            is_new: is_new(object),
         };
         trial.run(bench, found);
     }
     for holder in &bench.holders {
+        let object = world.objects().and_then(|objects| objects.get(&holder.reference));
+        let is_new = object.is_some_and(is_new);
+        let gate = Gate::DRADerivedAttributes;
+        if is_new && world.lowering().compat().is_on(gate) {
+            let environment = environment(world.lowering().compat());
+            for (path, fault) in derived(holder.devices, holder.at, &environment) {
+                found.push(faulty(holder.place(), &path, fault));
+            }
+        }
         for ask in asks(holder.devices, holder.at) {
             let trial = Trial {
                 place: holder.place(),
@@ -62,6 +77,7 @@ pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
                 from: bench.of_class(ask.class).unwrap_or_default().to_vec(),
                 of: format!("of class {}", ask.class),
                 none: Severity::Error,
+                is_new,
             };
             trial.run(bench, found);
         }
@@ -73,23 +89,32 @@ pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
     }
 }
 
+/// A finding about an expression.
+fn faulty(place: (&ObjectRef, &Source), path: &str, (rule, message, at): Fault) -> Lint {
+    let lint = Lint::new(rule, place, path, message);
+    match at {
+        Some((line, column)) => lint.at(line, column),
+        None => lint,
+    }
+}
+
 impl Trial<'_> {
     fn run(&self, bench: &Bench<'_>, found: &mut Vec<Lint>) {
         let mut left = self.from.clone();
         for (index, text) in texts(self.selectors) {
             let path = format!("{}.selectors[{index}].cel.expression", self.path);
+            let refused = if self.is_new { bench.refused(text) } else { None };
+            if let Some(fault) = refused {
+                found.push(faulty(self.place, &path, fault.clone()));
+            }
             match bench.program(text) {
                 Some(Ok(program)) => left = self.one(bench, program, &path, &left, found),
-                Some(Err(error)) => found.push(self.invalid(&path, error)),
-                None => {}
+                Some(Err(error)) if refused.is_none() => {
+                    found.push(faulty(self.place, &path, invalid(error)));
+                }
+                Some(Err(_)) | None => {}
             }
         }
-    }
-
-    fn invalid(&self, path: &str, error: &CompileError) -> Lint {
-        let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!(" {hint}."));
-        let message = format!("The selector does not compile: {}.{hint}", error.message);
-        Lint::new(Rule::SelectorInvalid, self.place, path, message).at(error.line, error.column)
     }
 
     /// Puts devices to one selector; answers those that pass.
@@ -205,7 +230,8 @@ impl Trial<'_> {
             1 => format!("does not match the one device {}", self.of),
             number => format!("matches none of the {number} devices {}", self.of),
         };
-        format!("The selector `{}` {among}.{near}", shortened(program.source()))
+        let then = "Ask for what is published, or leave the selector out.";
+        format!("The selector `{}` {among}.{near} {then}", shortened(program.source()))
     }
 }
 

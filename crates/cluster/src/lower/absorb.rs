@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use phalanx_engine::{
-    Allocation, ClaimKey, DeviceKey, HeldDevice, Level, Name, Node as EngineNode, PodKey, PoolKey,
-    Reach, Scoped, User,
+    Allocation, BindingFailure, ClaimKey, DeviceKey, HeldDevice, Level, Name, Node as EngineNode,
+    PodKey, PoolKey, Reach, Scoped, User,
 };
 use phalanx_objects::core::{Node, Pod, PriorityClass};
-use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::meta::{Condition, ObjectMeta};
 use phalanx_objects::resource::{
-    AllocationResult, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate,
-    ResourceSlice,
+    AllocatedDeviceStatus, AllocationResult, DeviceClass, DeviceRequestAllocationResult,
+    DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
 use phalanx_objects::topology::{ALIGN_ANNOTATION, NodeTopology};
 use phalanx_objects::{Kind, Object, ObjectRef};
@@ -374,6 +374,7 @@ impl Lowering {
             header,
             spec,
             held: claim.status.allocation.as_ref().map(|held| self.allocation(held)),
+            failed: self.failed(claim),
             users: self.users(claim),
             deleting: claim.metadata.deletion_timestamp.is_some(),
             owner: self.claim_owner(&claim.metadata),
@@ -432,6 +433,31 @@ impl Lowering {
         }
         let nodes = held.node_selector.as_ref().map(|selector| rules::terms(selector, names));
         Allocation { devices: devices.into(), nodes }
+    }
+
+    /// The binding failure condition that kube-scheduler comes to: it goes through the devices in
+    /// order, and stops at the first that is not ready (`isClaimReadyForBinding`).
+    fn failed(&mut self, claim: &ResourceClaim) -> Option<BindingFailure> {
+        if !self.compat.awaits_conditions() {
+            return None;
+        }
+        let results = claim.status.allocation.iter().flat_map(|held| &held.devices.results);
+        for result in results.filter(|result| !result.binding_conditions.is_empty()) {
+            let reported = conditions_of(claim, result)?;
+            let is_true =
+                |name: &&String| reported.iter().any(|c| c.kind == **name && c.status == "True");
+            if let Some(condition) = result.binding_failure_conditions.iter().find(is_true) {
+                let names = &mut self.interned.names;
+                let pool =
+                    PoolKey { driver: names.get(&result.driver), pool: names.get(&result.pool) };
+                let device = DeviceKey { pool, device: names.get(&result.device) };
+                return Some(BindingFailure { device, condition: names.get(condition) });
+            }
+            if !result.binding_conditions.iter().all(|name| is_true(&name)) {
+                return None;
+            }
+        }
+        None
     }
 
     fn users(&mut self, claim: &ResourceClaim) -> Box<[User]> {
@@ -634,6 +660,20 @@ pub(super) fn named_pools(record: &TopologyRecord) -> Vec<PoolKey> {
     pools.sort();
     pools.dedup();
     pools
+}
+
+/// What the driver reports of a device of an allocation; none where it has not reported yet.
+pub(crate) fn conditions_of<'c>(
+    claim: &'c ResourceClaim,
+    result: &DeviceRequestAllocationResult,
+) -> Option<&'c [Condition]> {
+    let of = |status: &&AllocatedDeviceStatus| {
+        status.driver == result.driver
+            && status.pool == result.pool
+            && status.device == result.device
+            && status.share_id == result.share_id
+    };
+    claim.status.devices.iter().find(of).map(|status| status.conditions.as_slice())
 }
 
 /// Adds to one of the sets of an index, or takes out of it.

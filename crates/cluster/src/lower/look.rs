@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use phalanx_cel::{Device, DeviceError, Environment, Step};
 use phalanx_engine::{
-    ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, PoolKey, Reach, Scoped, SelectorId,
-    Taint, Timestamp,
+    Binding, ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, PoolKey, Reach, Scoped,
+    SelectorId, Taint, Timestamp,
 };
 use phalanx_objects::resource::{DeviceAttribute, DeviceClaim, DeviceClass};
 use phalanx_objects::{Kind, ObjectRef, Quantity};
@@ -445,6 +445,13 @@ impl Lowering {
     pub fn device(&self, key: &DeviceKey) -> Option<DeviceInfo> {
         let (slice, device) = self.device_record(key)?;
         Some(self.device_info(&key.pool, slice, device))
+    }
+
+    /// The conditions that a published device awaits before a pod may be bound, and those that say
+    /// that it can't be.
+    pub(crate) fn binding(&self, key: &DeviceKey) -> Option<&Binding> {
+        let (_, record) = self.device_record(key)?;
+        record.kind.binding.as_deref().filter(|_| self.compat.awaits_conditions())
     }
 
     pub(super) fn device_record(&self, key: &DeviceKey) -> Option<(&SliceRecord, &DeviceRecord)> {

@@ -52,6 +52,7 @@ use selector::{Live, Selectors};
 use slice::{Alike, Profiles};
 use unchecked::Unchecked;
 
+pub(crate) use absorb::conditions_of;
 pub(crate) use amount::{device_kind, is_device_counter, is_extended};
 pub(crate) use erring::shortened;
 pub(crate) use events::named;

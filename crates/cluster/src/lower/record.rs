@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use phalanx_engine::{
-    Access, Align, Allocation, Binding, Capacity, CounterSet, Fault, Granting, GroupKey, Links,
-    Name, Node, NodeKey, NodeRules, PodKey, PoolKey, Reach, Resources, Shared, Since, Taint,
-    Timestamp, User,
+    Access, Align, Allocation, Binding, BindingFailure, Capacity, CounterSet, Fault, Granting,
+    GroupKey, Links, Name, Node, NodeKey, NodeRules, PodKey, PoolKey, Reach, Resources, Shared,
+    Since, Taint, Timestamp, User,
 };
 use phalanx_objects::meta::ObjectMeta;
 
@@ -280,6 +280,8 @@ pub(crate) struct ClaimRecord {
     pub(crate) header: Header,
     pub(crate) spec: SpecId,
     pub(crate) held: Option<Allocation>,
+    /// What one of its devices reports that makes the allocation of no use.
+    pub(crate) failed: Option<BindingFailure>,
     pub(crate) users: Box<[User]>,
     pub(crate) deleting: bool,
     /// The pod that it was made for, by its controller reference.

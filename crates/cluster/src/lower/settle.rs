@@ -289,6 +289,7 @@ impl Lowering {
                 spec,
                 held: record.held.clone().filter(|_| !stale),
                 users: if stale { Vec::new() } else { record.users.to_vec() },
+                failed: record.failed.clone().filter(|_| !stale),
                 deleting: record.deleting,
             });
             // What is wrong with a claim made from a template is said on the template.

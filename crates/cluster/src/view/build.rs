@@ -390,6 +390,7 @@ impl<'a> Builder<'a> {
                 view.notes.extend(self.spread(&resource, amount, seat));
             }
         }
+        view.notes.extend(words::awaits_note(&awaited(&view.devices)));
         self.stay(&mut view, info, pod, seat);
         view.node = Some(node);
         view.optimal = Some(optimal);
@@ -439,6 +440,7 @@ impl<'a> Builder<'a> {
                 | Facts::Label { .. }
                 | Facts::Taint(_)
                 | Facts::Claim { .. }
+                | Facts::Binding { .. }
                 | Facts::Devices(_) => None,
             };
             if let Some(others) = others {
@@ -548,7 +550,34 @@ fn granted_device(
             .map(|(name, nanos)| (name.to_string(), quantity(*nanos, like(name)).to_string()))
             .collect(),
         admin_access: grant.admin,
+        binding_conditions: awaited_of(world, &grant.device),
     }
+}
+
+/// What a device that is allocated now must report before the pod is bound.
+fn awaited_of(world: &World, device: &phalanx_engine::DeviceKey) -> Vec<String> {
+    let binding = world.lowering().binding(device);
+    binding.map_or_else(Vec::new, |b| b.conditions.iter().map(ToString::to_string).collect())
+}
+
+/// What a device that was allocated before has not reported yet.
+fn awaited_still(
+    world: &World,
+    claim: &phalanx_objects::resource::ResourceClaim,
+    result: &phalanx_objects::resource::DeviceRequestAllocationResult,
+) -> Vec<String> {
+    if !world.lowering().compat().awaits_conditions() {
+        return Vec::new();
+    }
+    let reported = crate::lower::conditions_of(claim, result).unwrap_or_default();
+    let is_true = |name: &String| reported.iter().any(|c| c.kind == *name && c.status == "True");
+    result.binding_conditions.iter().filter(|name| !is_true(name)).cloned().collect()
+}
+
+/// The devices that must report conditions before a pod is bound, with the conditions.
+pub(super) fn awaited(devices: &[DeviceView]) -> Vec<(String, Vec<String>)> {
+    let awaits = devices.iter().filter(|device| !device.binding_conditions.is_empty());
+    awaits.map(|device| (device.device.clone(), device.binding_conditions.clone())).collect()
 }
 
 /// What the request of a grant tolerates.
@@ -595,6 +624,7 @@ pub(super) fn held_devices(world: &World, key: &ClaimKey) -> Vec<DeviceView> {
                 .map(|(name, quantity)| (name.clone(), quantity.to_string()))
                 .collect(),
             admin_access: result.admin_access == Some(true),
+            binding_conditions: awaited_still(world, claim, result),
         })
         .collect()
 }

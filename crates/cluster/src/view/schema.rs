@@ -158,6 +158,9 @@ pub struct DeviceView {
     /// Whether the device is only looked at.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub admin_access: bool,
+    /// Conditions that it must still report before the pod is bound.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub binding_conditions: Vec<String>,
 }
 
 /// A reason, with how many fell for it.

@@ -54,6 +54,7 @@ fn pod() -> PodView {
         share_id: Some("s".into()),
         consumed_capacity: BTreeMap::from([("memory".into(), "1Gi".into())]),
         admin_access: true,
+        binding_conditions: vec!["Attached".into()],
     };
     PodView {
         namespace: "n".into(),
@@ -187,6 +188,7 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     device.share_id = None;
     device.consumed_capacity.clear();
     device.admin_access = false;
+    device.binding_conditions.clear();
     let (mut all, mut left) = (BTreeSet::new(), BTreeSet::new());
     paths(&serde_json::to_value(full()).expect("a document"), "", &mut all);
     paths(&serde_json::to_value(bare).expect("a document"), "", &mut left);

@@ -17,7 +17,7 @@ pub use place::{
     release_note, served, spread_note,
 };
 pub use sentence::{SelectorWords, Words, selector, sentence, sentence_on_node};
-pub use stay::{StayWords, evicted_at_once, stay_note};
+pub use stay::{StayWords, awaits_note, evicted_at_once, stay_note};
 
 use phalanx_engine::{Level, LinkClass, Reason, Taint};
 use phalanx_objects::resource::DeviceAttribute;
@@ -46,6 +46,7 @@ pub fn short(reason: Reason) -> &'static str {
         Reason::InsufficientEphemeral => "with too little ephemeral storage",
         Reason::InsufficientScalar => "with too little of an extended resource",
         Reason::ClaimElsewhere => "out of reach of an allocated claim",
+        Reason::BindingFailed => "where the allocation of a claim has failed",
         Reason::PoolIncomplete => "with a pool that is being republished",
         Reason::PoolInvalid => "with a pool that contradicts itself",
         Reason::NoDevices => "without devices",

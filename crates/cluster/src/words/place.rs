@@ -39,8 +39,8 @@ pub fn served(resource: &str, class: &str) -> String {
 /// The note on a pod whose claim holds devices that it can't use, and gets others.
 pub fn release_note(claim: &str) -> String {
     format!(
-        "claim {claim} is allocated where this pod can't be, for no pod: it is given up in one \
-         write and allocated again in the next"
+        "claim {claim} is allocated so that this pod can't use it, and no other pod uses it: it is \
+         given up in one write and allocated again in the next"
     )
 }
 

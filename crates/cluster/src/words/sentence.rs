@@ -86,6 +86,11 @@ fn write(reason: Reason, example: &Example, words: &Words, device: Option<String
             format!("{who} has the taint {}, which is not tolerated", taint(found))
         }
         Facts::Claim { claim, at } => claim_held(reason, &claim.0.name, at.as_ref()),
+        Facts::Binding { claim, failure } => format!(
+            "claim {} is allocated, and its device {} reports {}: that allocation has failed",
+            claim.0.name, failure.device.device, failure.condition
+        ),
+        Facts::Subject { subject, .. } if reason == Reason::AlignUnmet => counted(subject),
         Facts::Subject { subject, detail } => object(reason, Some(subject), detail),
         Facts::None => {
             let none = Name::new("");
@@ -93,6 +98,14 @@ fn write(reason: Reason, example: &Example, words: &Words, device: Option<String
             object(reason, node, &none)
         }
     }
+}
+
+/// A node that counts what is wished to be near.
+fn counted(resource: &str) -> String {
+    format!(
+        "the node counts {resource}, and the kubelet chooses the devices of a counter: no required \
+         level of phalanx.dev/align can be kept"
+    )
 }
 
 fn label_unmet(asked: &str, has: &str) -> String {
@@ -140,12 +153,6 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
         entry => format!("{text} (claim {entry} of the pod)"),
     };
     let text = match reason {
-        Reason::AlignUnmet if !name.is_empty() => {
-            return format!(
-                "the node counts {name}, and the kubelet chooses the devices of a counter: no \
-                 required level of phalanx.dev/align can be kept"
-            );
-        }
         Reason::Gated => format!("the scheduling gate {name} keeps it back"),
         Reason::ClaimMissing => return of_pod(format!("claim {name} does not exist")),
         Reason::TemplateMissing => return of_pod(format!("claim template {name} does not exist")),
@@ -182,6 +189,7 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
         | Reason::InsufficientEphemeral
         | Reason::InsufficientScalar
         | Reason::ClaimElsewhere
+        | Reason::BindingFailed
         | Reason::NoDevices
         | Reason::SelectorError
         | Reason::SelectorFalse
@@ -300,7 +308,8 @@ fn devices(case: &Case<'_>) -> String {
         | Reason::InsufficientMemory
         | Reason::InsufficientEphemeral
         | Reason::InsufficientScalar
-        | Reason::ClaimElsewhere => super::short(case.reason).to_owned(),
+        | Reason::ClaimElsewhere
+        | Reason::BindingFailed => super::short(case.reason).to_owned(),
     }
 }
 

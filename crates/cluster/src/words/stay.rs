@@ -1,4 +1,7 @@
-//! What is said of a pod that may stay on its node, or with its devices, for a time only.
+//! What is said of a placement that is not for good yet, or for a time only: the bind waits for
+//! conditions of devices, or a taint will evict the pod.
+
+use super::list;
 
 /// A stay that ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,9 +38,33 @@ pub fn evicted_at_once(node: &str, note: &str) -> String {
     format!("Placed on {node} the pod would be evicted at once: {note}.")
 }
 
+/// Which conditions of which devices the bind waits for.
+pub fn awaits_note(devices: &[(String, Vec<String>)]) -> Option<String> {
+    if devices.is_empty() {
+        return None;
+    }
+    let one = |(device, conditions): &(String, Vec<String>)| {
+        format!("{device} must report {}", list(conditions))
+    };
+    let devices: Vec<String> = devices.iter().map(one).collect();
+    Some(format!(
+        "the bind waits for conditions of devices: {}; kube-scheduler waits 10 minutes at most and \
+         gives the allocation up then",
+        list(&devices)
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bind_that_waits_names_devices_and_conditions() {
+        let devices = [("gpu-0".to_owned(), vec!["Attached".to_owned(), "Ready".to_owned()])];
+        let note = awaits_note(&devices).expect("a note");
+        assert!(note.contains("gpu-0 must report Attached and Ready; kube-scheduler"), "{note}");
+        assert_eq!(awaits_note(&[]), None);
+    }
 
     #[test]
     fn a_stay_says_when_it_ends() {

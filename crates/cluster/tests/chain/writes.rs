@@ -36,7 +36,7 @@ fn a_claim_that_moves_is_released_in_a_write_of_its_own() {
     assert_eq!(to.and_then(serde_json::Value::as_str), Some("n2"));
     let said = document(&mut world);
     let notes = &pod(&said, "next").notes;
-    assert!(notes.iter().any(|note| note.contains("claim idle is allocated where")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("claim idle is allocated so")), "{notes:?}");
 }
 
 /// Two init containers, two containers, and a class that serves what they ask.

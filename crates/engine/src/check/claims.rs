@@ -7,7 +7,9 @@
 use super::Failing;
 use crate::check::fact::any_term;
 use crate::decision::{Example, Facts};
-use crate::facts::{Align, ClaimSpec, ClaimUse, NodeRequirement, NodeTerm, Request, User};
+use crate::facts::{
+    Align, BindingFailure, ClaimSpec, ClaimUse, NodeRequirement, NodeTerm, Request, User,
+};
 use crate::name::{ClaimKey, Name, NodeKey, PodKey, Shared};
 use crate::reason::{Reason, Status};
 use crate::state::{ClaimState, State};
@@ -33,6 +35,8 @@ pub(crate) struct Pinned {
     pub(crate) nodes: Option<Box<[NodeTerm]>>,
     /// Nobody but this pod uses it: it may be given up and allocated anew.
     pub(crate) movable: bool,
+    /// Why its allocation is of no use anywhere, if that is so.
+    pub(crate) failed: Option<BindingFailure>,
 }
 
 /// What devices are asked for, all claims together. Equal ones share their answers.
@@ -111,6 +115,7 @@ fn named(
             claim: key.clone(),
             nodes: held.nodes.clone(),
             movable: is_movable(row, others),
+            failed: fact.failed.clone().filter(|_| row.assumed.is_none()),
         }),
         Some(_) | None => want(resolved, at, &fact.spec)?,
     }
@@ -133,6 +138,11 @@ pub(crate) fn reachable(
         if !here {
             let facts = Facts::Claim { claim: claim.claim.clone(), at: bound_to(claim) };
             return Err(Failing::new(Reason::ClaimElsewhere, Status::UnschedulableAndUnresolvable)
+                .with(facts));
+        }
+        if let Some(failure) = &claim.failed {
+            let facts = Facts::Binding { claim: claim.claim.clone(), failure: failure.clone() };
+            return Err(Failing::new(Reason::BindingFailed, Status::UnschedulableAndUnresolvable)
                 .with(facts));
         }
     }

@@ -52,8 +52,13 @@ fn shown_after(
                 ClaimUse::Named(key) => key.clone(),
                 ClaimUse::Own(spec) | ClaimUse::PerGroup(spec) => {
                     let key = ClaimKey(make::scoped(&format!("{}-{at}", pod.0.name)));
-                    let made =
-                        Claim { spec: spec.clone(), held: None, users: vec![], deleting: false };
+                    let made = Claim {
+                        spec: spec.clone(),
+                        held: None,
+                        users: vec![],
+                        failed: None,
+                        deleting: false,
+                    };
                     changes.push(Change::Claim(key.clone(), Some(made.clone())));
                     claims.insert(key.clone(), made);
                     member.claims[at] = Some(key.clone());
@@ -99,6 +104,7 @@ fn shown_extended(
         spec: Shared::new(request.claim_for(&[0])),
         held: Some(Allocation { devices, nodes }),
         users: vec![User::Pod(pod)],
+        failed: None,
         deleting: false,
     };
     Some(Change::Claim(key, Some(claim)))
@@ -242,6 +248,7 @@ fn a_user_in_flight_counts_once() {
         spec: Shared::new(spec),
         held: Some(Allocation::default()),
         users: (0..254).map(|n| User::Other(Name::new(&n.to_string()))).collect(),
+        failed: None,
         deleting: false,
     };
     let mut world = World::default();

@@ -384,7 +384,13 @@ impl Maker {
                 _ => {}
             }
             let deleting = self.chance.percent(6);
-            let claim = Claim { spec, held, users, deleting };
+            let failed = match &held {
+                Some(held) if self.chance.percent(15) => held.devices.first().map(|held| {
+                    BindingFailure { device: held.device.clone(), condition: name("Failed") }
+                }),
+                Some(_) | None => None,
+            };
+            let claim = Claim { spec, held, users, failed, deleting };
             self.world.claims.insert(ClaimKey(scoped(&format!("c{at}"))), claim);
         }
     }
@@ -450,7 +456,13 @@ impl Maker {
                 let spec = self.spec();
                 let own = ClaimKey(scoped(&format!("b{at}-own")));
                 let users = vec![User::Pod(key.clone())];
-                let claim = Claim { spec: spec.clone(), held: Some(held), users, deleting: false };
+                let claim = Claim {
+                    spec: spec.clone(),
+                    held: Some(held),
+                    users,
+                    failed: None,
+                    deleting: false,
+                };
                 self.world.claims.insert(own.clone(), claim);
                 request.claims = [ClaimUse::Own(spec)].into();
                 claims.push(Some(own));

@@ -187,6 +187,7 @@ impl World {
             edit(|c| c.held = None);
             edit(|c| c.users.clear());
             edit(|c| c.deleting = false);
+            edit(|c| c.failed = None);
             for spec in plainer_specs(&claim.spec) {
                 let mut less = self.clone();
                 less.claims.get_mut(key).unwrap().spec = Shared::new(spec);

@@ -23,8 +23,8 @@ impl Check<'_> {
                         if shared {
                             check.policy(capacity, policy);
                         } else {
-                            let what =
-                                "it is only for devices with `allowMultipleAllocations: true`.";
+                            let what = "a requestPolicy is only for devices with \
+                                        `allowMultipleAllocations: true`.";
                             check.refuse(Rule::FieldValueForbidden, what);
                         }
                     });

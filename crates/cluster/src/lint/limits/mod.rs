@@ -6,6 +6,7 @@
 
 mod capacity;
 mod claim;
+pub(super) mod expression;
 mod form;
 mod slice;
 
@@ -61,7 +62,13 @@ const PARAMETERS_BYTES: usize = 10 * 1024;
 /// Bytes of a text or version attribute.
 const VALUE_BYTES: usize = 64;
 
-/// What the API server would refuse of an object, made or not.
+/// Whether the API server has not seen the object yet.
+pub(super) fn is_new(object: &Object) -> bool {
+    let metadata = object.metadata();
+    metadata.uid.is_empty() && metadata.resource_version.is_empty()
+}
+
+/// What the API server would refuse of an object, made or not; expressions aside.
 pub(super) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
     let mut check = Check { compat, found: Vec::new(), path: String::new() };
     match object {
@@ -106,8 +113,8 @@ pub(super) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
 pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
     let Some(objects) = world.objects() else { return };
     let kinds = Kind::ALL.iter().flat_map(|kind| objects.of_kind(*kind));
-    for object in kinds {
-        let refusals = super::refusals(object, world.lowering().compat());
+    for object in kinds.filter(|object| is_new(object)) {
+        let refusals = refusals(object, world.lowering().compat());
         let reference = object.reference();
         let Some(source) = world.lowering().source(&reference) else { continue };
         for Refusal { rule, path, message } in refusals {
@@ -129,7 +136,7 @@ pub(super) fn admin_access(world: &World) -> Vec<Lint> {
         };
         // Of a namespace that is not in the input nothing is known.
         let Some(Object::Namespace(namespace)) = objects.get(&namespace) else { continue };
-        let created = objects.get(&holder.reference).is_some_and(|o| !o.metadata().uid.is_empty());
+        let created = !objects.get(&holder.reference).is_some_and(is_new);
         if created || namespace.metadata.labels.get(ADMIN_LABEL).is_some_and(|v| v == "true") {
             continue;
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use phalanx_objects::{Item, read};
 
-use super::{Lint, Rule, lint};
+use super::{Lint, Rule, lint, refusals};
 use crate::compat::{Compat, Version};
 use crate::finding::Source;
 use crate::lower::{Lowering, ObjectEvent};
@@ -82,7 +82,7 @@ fn every_rule_speaks_where_it_is_broken_and_nowhere_else() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     let tried: BTreeSet<Rule> = cases.iter().map(|case| case.rule).collect();
     let by_the_reader = [Rule::ObjectUnreadable];
-    let elsewhere = [Rule::NoDevicesRead, Rule::NoNodesRead, Rule::SelectorTooCostly];
+    let elsewhere = [Rule::NoDevicesRead, Rule::NoNodesRead];
     for rule in Rule::ALL.iter().filter(|r| !by_the_reader.contains(r) && !elsewhere.contains(r)) {
         assert!(tried.contains(rule), "no case breaks {}", rule.code());
     }
@@ -123,6 +123,34 @@ fn what_could_not_be_tried_is_said_once() {
 }
 
 #[test]
+fn pods_that_are_refused_for_one_cause_are_told_together() {
+    let pods = |names: &[&str]| -> String {
+        names.iter().map(|name| format!("---\n{}", rules::POD.replace("trainer", name))).collect()
+    };
+    let text = rules::clean().replace("count: 2", "count: 3") + &pods(&["second", "third"]);
+    let all = found(&text);
+    assert_eq!(all.len(), 1, "{}", shown(&all));
+    assert_eq!(all[0].object.as_ref().map(|object| object.name.as_str()), Some("trainer"));
+    assert!(
+        all[0].message.ends_with("So it is with 2 more pods, such as second."),
+        "{}",
+        shown(&all)
+    );
+}
+
+#[test]
+fn what_is_placed_or_ended_is_not_blamed() {
+    let full = rules::clean().replace("cpu: 1}", "cpu: 9}");
+    for there in
+        ["spec:\n  nodeName: n1\n  containers", "status: {phase: Failed}\nspec:\n  containers"]
+    {
+        let text = full.replace("spec:\n  containers", there);
+        assert_eq!(shown(&found(&text)), "");
+    }
+    assert!(!found(&full).is_empty());
+}
+
+#[test]
 fn a_clean_world_says_nothing() {
     assert_eq!(shown(&found(&rules::clean())), "");
 }
@@ -146,6 +174,51 @@ fn a_gate_that_is_off_is_told_with_its_version() {
         "{all:?}"
     );
     assert!(found(&text).iter().all(|one| one.rule != Rule::FieldDropped));
+}
+
+#[test]
+fn an_expression_is_compiled_as_the_api_server_of_that_version_would() {
+    let expression = "!has(device.attributes[\"gpu.example.com\"].list) || \
+                      device.attributes[\"gpu.example.com\"].list.exists(x, x == \"a\")";
+    let text = rules::selecting(expression);
+    let invalid = |text: &str, gates: &str| {
+        let compat = Compat::default().with_gates(gates).expect("gates");
+        let all = found_with(compat, text);
+        all.iter().any(|one| one.rule == Rule::SelectorInvalid)
+    };
+    assert!(invalid(&text, ""), "macros over attributes need lists");
+    assert!(!invalid(&text, "DRAListTypeAttributes=true"));
+    // What was accepted once is compiled as a scheduler compiles it.
+    assert!(!invalid(&text.replace("{name: pair}", "{name: pair, uid: u}"), ""));
+    let refused = |text: &str| -> Vec<Rule> {
+        let world = world_of(Compat::default(), text);
+        let objects = world.objects().expect("objects");
+        let templates = objects.of_kind(phalanx_objects::Kind::ResourceClaimTemplate);
+        let all = templates.flat_map(|object| refusals(object, &Compat::default()));
+        all.map(|refusal| refusal.rule).collect()
+    };
+    // To a plan it is a word of its own: a scheduler could use it.
+    assert_eq!(refused(&text), [Rule::SelectorInvalid]);
+    assert_eq!(refused(&rules::selecting("device.nonsense")), []);
+}
+
+#[test]
+fn derived_attributes_are_compiled_where_their_gate_is_on() {
+    let derived = |expression: &str| {
+        let list = format!(
+            "count: 2, derivedAttributes: [{{name: gpu.example.com/domain, expression: '{expression}'}}]"
+        );
+        rules::clean().replace("count: 2", &list)
+    };
+    let found = |expression: &str| -> Vec<(Rule, String)> {
+        let compat = Compat::default().with_gates("DRADerivedAttributes=true").expect("gates");
+        let all = found_with(compat, &derived(expression));
+        let of_limits = all.into_iter().filter(|one| one.rule != Rule::InputDoubtful);
+        of_limits.map(|one| (one.rule, one.path)).collect()
+    };
+    let path = "spec.spec.devices.requests[0].exactly.derivedAttributes[0].expression";
+    assert_eq!(found("device.nonsense"), [(Rule::SelectorInvalid, path.to_owned())]);
+    assert_eq!(found("device.driver"), []);
 }
 
 #[test]

@@ -56,7 +56,7 @@ spec:
       - matchAttribute: gpu.example.com/domain
 ";
 
-const POD: &str = "\
+pub(super) const POD: &str = "\
 apiVersion: v1
 kind: Pod
 metadata: {name: trainer}
@@ -112,7 +112,7 @@ fn case(
 }
 
 /// The clean world with a selector in its request.
-fn selecting(expression: &str) -> String {
+pub(super) fn selecting(expression: &str) -> String {
     let selector = format!("count: 2, selectors: [{{cel: {{expression: '{expression}'}}}}]");
     clean().replace("count: 2", &selector)
 }
@@ -168,6 +168,16 @@ fn selectors() -> Vec<Case> {
             ],
             selecting("device.attributes[\"gpu.example.com\"].driverVersion == \"580.1.2\""),
             ("\"580.1.2\"'", "semver(\"580.1.2\")'"),
+        ),
+        case(
+            Rule::SelectorTooCostly,
+            SELECTOR,
+            &["in the worst case the selector costs", "at most 1000000"],
+            selecting(&format!("{0}{0}{0}{0}true))))", "device.driver.split(\"\").all(x, ")),
+            (
+                "device.driver.split(\"\").all(x, device.driver.split(\"\").all(x, device.driver.split(\"\").all(x, ",
+                "(((device.driver != \"\" && ",
+            ),
         ),
         case(
             Rule::SelectorTypesDiffer,

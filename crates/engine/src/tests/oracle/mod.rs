@@ -45,6 +45,7 @@ struct Pinned {
     key: ClaimKey,
     nodes: Option<Box<[NodeTerm]>>,
     movable: bool,
+    failed: bool,
 }
 
 impl<'w> Board<'w> {
@@ -185,7 +186,9 @@ impl<'w> Board<'w> {
                     }
                     if let Some(held) = &claim.held {
                         let (key, nodes) = (key.clone(), held.nodes.clone());
-                        pinned.push(Pinned { key, nodes, movable: others == 0 });
+                        let decided = User::Other(Name::new("decided"));
+                        let failed = claim.failed.is_some() && !claim.users.contains(&decided);
+                        pinned.push(Pinned { key, nodes, movable: others == 0, failed });
                         continue;
                     }
                     &claim.spec
@@ -239,8 +242,13 @@ impl<'w> Board<'w> {
                 .as_ref()
                 .is_some_and(|terms| !terms.iter().any(|t| rules::matches(t, key, node)))
         };
-        if pinned.iter().any(elsewhere) {
-            return Err(Reason::ClaimElsewhere);
+        for one in pinned {
+            if elsewhere(one) {
+                return Err(Reason::ClaimElsewhere);
+            }
+            if one.failed {
+                return Err(Reason::BindingFailed);
+            }
         }
         let mut wanted = wanted.to_vec();
         let fault = served.iter().find_map(|asked| asked.fault.as_ref());
