@@ -87,7 +87,7 @@ fn headline(pod: &PodView) -> String {
         if let Some(how) = optimal(pod) {
             out += &format!("  {how}\n");
         }
-        return out;
+        return out + &choice(pod);
     }
     let state = match pod.verdict {
         VerdictWord::Placed | VerdictWord::Waits => "waits".to_owned(),
@@ -105,6 +105,27 @@ fn headline(pod: &PodView) -> String {
                 healthy.\n";
     }
     out
+}
+
+/// What else could have been chosen.
+fn choice(pod: &PodView) -> String {
+    let Some(choice) = &pod.choice else { return String::new() };
+    let mut out = String::new();
+    if let Some(message) = &choice.message {
+        out += &format!("  {}\n", clean(&capital(message)));
+    }
+    for (what, rival) in [("Runner-up", &choice.runner_up), ("Elsewhere", &choice.elsewhere)] {
+        if let Some(rival) = rival {
+            out += &format!("  {}: {}\n", paint(TYPE, what), clean(&rival.message));
+        }
+    }
+    out
+}
+
+/// The text as a sentence begins.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn optimal(pod: &PodView) -> Option<&'static str> {

@@ -5,7 +5,7 @@
 //! equal costs the smaller node name wins, then the smaller device names. Brute force minimises the
 //! same type. No block is weighted against another.
 
-use crate::facts::LinkClass;
+use crate::facts::Link;
 
 /// The cost of one seat, or of a group's seats added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +32,7 @@ pub struct TopologyCost {
     pub domains: u16,
 }
 
-/// How far apart the devices of one pod are.
+/// How far apart the devices of one pod are, those of its claims that were allocated before included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceCost {
     /// Wishes of `phalanx.dev/align` (`preferred`) that are not met.
@@ -40,24 +40,56 @@ pub struct DeviceCost {
     /// NVLink islands used beyond the first.
     pub islands: u16,
     /// The slowest link that must be used: the bottleneck edge of the set's best ring.
-    pub slowest: LinkClass,
-    /// PCIe roots used beyond the first, where NICs are among the devices.
-    pub roots: u16,
-    /// NUMA nodes used beyond the first.
+    pub slowest: Link,
+    /// The slowest of all pairs, which all-to-all collectives use.
+    pub farthest: Link,
+    /// Devices that are not beside their network card, or cards that are not beside their devices.
+    pub nics: NicCost,
+    /// NUMA nodes used beyond the first: how many more CPUs' memories are drawn in.
     pub numa: u16,
+}
+
+/// How a pod's network cards (NICs) sit to its other devices. With k devices and m NICs, each NIC
+/// serves at most k/m of the devices (rounded up) and each device is served by at most m/k NICs
+/// (rounded up): that is the fair share. At each level are counted the devices that find no share
+/// of a NIC in their own domain, and the NICs that find no share of a device in theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NicCost {
+    /// Without a partner under the same PCIe switch.
+    pub off_switch: u16,
+    /// Without a partner under the same PCIe root complex.
+    pub off_root: u16,
+    /// Without a partner on the same NUMA node.
+    pub off_numa: u16,
 }
 
 impl Default for DeviceCost {
     fn default() -> Self {
-        Self { unaligned: 0, islands: 0, slowest: LinkClass::Nvlink, roots: 0, numa: 0 }
+        Self {
+            unaligned: 0,
+            islands: 0,
+            slowest: Link::IDEAL,
+            farthest: Link::IDEAL,
+            nics: NicCost::default(),
+            numa: 0,
+        }
     }
 }
 
-/// What a placement takes from later requests.
+/// What a placement takes from later requests. Sizes are in Mi (2^20 units, rounded up) of a
+/// device's capacity `memory`, or of its greatest capacity where it has none of that name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Harm {
-    /// Islands that were whole and free and are now broken (used in part).
+    /// Islands that were whole and free, and of which now a part is used and a part is free.
     pub islands_broken: u16,
+    /// Whole things that were untouched and are not any more: counter sets (a GPU that is given out
+    /// in partitions), shared devices, and devices that are neither.
+    pub wholes_used: u16,
+    /// Sizes of the devices that could be had before and can't be now, because they are given or
+    /// because the counters that they draw on are spent; and what shares consume.
+    pub lost_mi: u32,
+    /// Room that was left on the shared devices that are drawn on: the fullest are filled first.
+    pub shared_mi: u32,
     /// Nodes whose scarce things were all free and are now used in part.
     pub nodes_broken: u16,
     /// Scarce things (devices, extended resources) that stay free on the node: fewer is a tighter
@@ -66,7 +98,7 @@ pub struct Harm {
 }
 
 impl Cost {
-    /// The cost of two seats together: sums, but the slowest link and the highest level of both.
+    /// The cost of two seats together: sums, but the slowest links and the highest level of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -75,19 +107,40 @@ impl Cost {
                 level: self.topology.level.max(other.topology.level),
                 domains: self.topology.domains.saturating_add(other.topology.domains),
             },
-            devices: DeviceCost {
-                unaligned: self.devices.unaligned.saturating_add(other.devices.unaligned),
-                islands: self.devices.islands.saturating_add(other.devices.islands),
-                slowest: self.devices.slowest.max(other.devices.slowest),
-                roots: self.devices.roots.saturating_add(other.devices.roots),
-                numa: self.devices.numa.saturating_add(other.devices.numa),
-            },
+            devices: self.devices.and(other.devices),
             soft: self.soft.saturating_add(other.soft),
-            harm: Harm {
-                islands_broken: self.harm.islands_broken.saturating_add(other.harm.islands_broken),
-                nodes_broken: self.harm.nodes_broken.saturating_add(other.harm.nodes_broken),
-                scarce_left: self.harm.scarce_left.saturating_add(other.harm.scarce_left),
+            harm: self.harm.and(other.harm),
+        }
+    }
+}
+
+impl DeviceCost {
+    fn and(self, other: Self) -> Self {
+        let (a, b) = (self.nics, other.nics);
+        Self {
+            unaligned: self.unaligned.saturating_add(other.unaligned),
+            islands: self.islands.saturating_add(other.islands),
+            slowest: self.slowest.max(other.slowest),
+            farthest: self.farthest.max(other.farthest),
+            nics: NicCost {
+                off_switch: a.off_switch.saturating_add(b.off_switch),
+                off_root: a.off_root.saturating_add(b.off_root),
+                off_numa: a.off_numa.saturating_add(b.off_numa),
             },
+            numa: self.numa.saturating_add(other.numa),
+        }
+    }
+}
+
+impl Harm {
+    fn and(self, other: Self) -> Self {
+        Self {
+            islands_broken: self.islands_broken.saturating_add(other.islands_broken),
+            wholes_used: self.wholes_used.saturating_add(other.wholes_used),
+            lost_mi: self.lost_mi.saturating_add(other.lost_mi),
+            shared_mi: self.shared_mi.saturating_add(other.shared_mi),
+            nodes_broken: self.nodes_broken.saturating_add(other.nodes_broken),
+            scarce_left: self.scarce_left.saturating_add(other.scarce_left),
         }
     }
 }

@@ -231,6 +231,34 @@ pub struct Report {
     pub object: Vec<(Reason, Example)>,
     /// Each node in order of name, as it is when the group's turn comes.
     pub nodes: Vec<NodeReport>,
+    /// What is chosen for the opening that was looked at, and what else there is; none where nothing
+    /// fits, where the first that fits was asked for, and where one node was looked at.
+    pub choice: Option<Choice>,
+}
+
+/// A choice beside what else could have been chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What is chosen.
+    pub best: Offered,
+    /// Sets of devices of that node that cost exactly as much, the chosen one included: it is the
+    /// first of them by name. None where they are more than a thousand.
+    pub equal: Option<u32>,
+    /// The best of that node's sets that cost more.
+    pub second: Option<Offered>,
+    /// The best on any other node; it may cost as much.
+    pub elsewhere: Option<Offered>,
+}
+
+/// A seat that could be taken, and its price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// The seat.
+    pub seat: Seat,
+    /// What it costs.
+    pub cost: Cost,
+    /// Whether a better one of its kind is ruled out.
+    pub proof: Proof,
 }
 
 /// One node's answer.

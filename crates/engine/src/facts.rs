@@ -218,6 +218,8 @@ pub struct Traits {
     pub counters: Box<[CounterUse]>,
     /// Taints, those of DeviceTaintRules included.
     pub taints: Box<[Taint]>,
+    /// Where it sits and whether it is a network card, as its own attributes say.
+    pub place: Place,
     /// `allowMultipleAllocations`.
     pub shareable: bool,
     /// `bindsToNode`.
@@ -231,6 +233,18 @@ pub struct Traits {
     /// `compatibilityGroups` by counter set: only devices with a group in common, or none of which
     /// has any, are in use of one set together. Sets without groups are left out.
     pub groups: Box<[(Name, Box<[Name]>)]>,
+}
+
+/// What a device's attributes say of where it sits. Only nearness looks at it: names are made equal
+/// in spelling, which constraints don't do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// PCIe root complex (`resource.kubernetes.io/pcieRoot`).
+    pub root: Option<Name>,
+    /// NUMA node (`resource.kubernetes.io/numaNode`), where it is one.
+    pub numa: Option<Name>,
+    /// It is a network card (NIC).
+    pub nic: bool,
 }
 
 /// The typed value of an attribute, as constraints compare it: type and value. An attribute that
@@ -316,6 +330,64 @@ pub enum LinkClass {
     Unknown,
 }
 
+/// A path between two devices: of two the better one is the smaller, by class and then by bandwidth.
+/// A path whose bandwidth is unknown comes after those of its class where it is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link(u16);
+
+/// Bits of a [`Link`] that hold the bandwidth, counted down.
+const GBPS_BITS: u32 = 13;
+/// The greatest bandwidth that a [`Link`] tells, in 10^9 bytes a second.
+const GBPS_MAX: u16 = (1 << GBPS_BITS) - 1;
+
+impl Link {
+    /// Better than all others: where no link needs to be used.
+    pub const IDEAL: Self = Self(0);
+    /// A path that nothing is known of.
+    pub const UNKNOWN: Self = Self::new(LinkClass::Unknown, 0);
+
+    /// A path of a class, with its bandwidth each way in 10^9 bytes a second; 0 is unknown.
+    pub const fn new(class: LinkClass, gbps: u16) -> Self {
+        let gbps = if gbps < GBPS_MAX { gbps } else { GBPS_MAX - 1 };
+        Self((class as u16) << GBPS_BITS | (GBPS_MAX - gbps))
+    }
+
+    /// Its class.
+    pub fn class(self) -> LinkClass {
+        match self.0 >> GBPS_BITS {
+            0 => LinkClass::Nvlink,
+            1 => LinkClass::Switch,
+            2 => LinkClass::Switches,
+            3 => LinkClass::HostBridge,
+            4 => LinkClass::Numa,
+            5 => LinkClass::System,
+            _ => LinkClass::Unknown,
+        }
+    }
+
+    /// Its bandwidth each way in 10^9 bytes a second, where it is known.
+    pub fn gbps(self) -> Option<u16> {
+        let gbps = GBPS_MAX - (self.0 & GBPS_MAX);
+        (gbps > 0 && self != Self::IDEAL).then_some(gbps)
+    }
+}
+
+impl From<LinkClass> for Link {
+    fn from(class: LinkClass) -> Self {
+        Self::new(class, 0)
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.gbps() {
+            _ if *self == Self::IDEAL => f.write_str("Ideal"),
+            Some(gbps) => write!(f, "{:?} {gbps} GB/s", self.class()),
+            None => write!(f, "{:?}", self.class()),
+        }
+    }
+}
+
 /// A level of nearness inside a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
@@ -342,10 +414,23 @@ impl Level {
 pub struct Links {
     /// The members, in the object's order.
     pub members: Vec<LinkMember>,
-    /// Link classes between members `a < b`; a pair that is not named is `Unknown`, or NVLink
-    /// where both are on one island.
-    pub pairs: Vec<(u16, u16, LinkClass)>,
+    /// Paths between members `a < b`. Of a pair that is not named its domains tell: NVLink on one
+    /// island, else no worse than one switch, one root, one NUMA node; else nothing.
+    pub pairs: Vec<(u16, u16, Link)>,
+    /// Bandwidth of the islands, by number, in 10^9 bytes a second into and out of a member; 0 is
+    /// unknown.
+    pub island_gbps: Vec<u16>,
+    /// Names of the domains of PCIe roots and NUMA nodes, spelled as in [`Place`], with their
+    /// numbers: by them a device that is no member finds its domain.
+    pub names: Vec<(Level, Name, u16)>,
+    /// The bandwidths of pairs are numbers of NVLinks of unknown speed: good for comparing them with
+    /// each other, and for nothing else.
+    pub nominal: bool,
 }
+
+/// Numbers of domains from here on are of domains that nobody names: that two of them differ does not
+/// say that they are apart.
+pub const UNNAMED_DOMAIN: u16 = 1 << 15;
 
 /// A device in [`Links`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -354,9 +439,12 @@ pub struct LinkMember {
     pub label: Name,
     /// The device of a slice that it is, where lowering found one.
     pub device: Option<DeviceKey>,
-    /// A GPU (or other accelerator) rather than a NIC: only these have islands.
+    /// A GPU (or other accelerator): only these have islands.
     pub accelerator: bool,
+    /// A network card.
+    pub nic: bool,
     /// Its domain at each level of [`Level::ALL`]: equal numbers are one domain; none is unknown.
+    /// Numbers from [`UNNAMED_DOMAIN`] on are of domains without a name.
     pub domains: [Option<u16>; 5],
 }
 

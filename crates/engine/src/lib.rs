@@ -24,6 +24,7 @@ pub use change::*;
 pub use cost::*;
 pub use decide::{Engine, decide_fresh};
 pub use decision::*;
+pub use device::best_ring;
 pub use facts::*;
 pub use name::*;
 pub use policy::*;

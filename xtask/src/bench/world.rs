@@ -7,7 +7,7 @@ use phalanx_engine::{
     Access, Align, Allocation, Alternative, Amount, AttributeValue, Capacity, Change, Claim,
     ClaimKey, ClaimSpec, ClaimUse, Constraint, Device, DeviceRequest, Gate, Granting, Group,
     GroupKey, HeldDevice, Match, Member, Minimum, Name, Node, NodeKey, NodeRequirement, NodeRules,
-    Phase, PodKey, Pool, PoolKey, ProfileId, Reach, Request, Resources, Role, Scoped, Seat,
+    Phase, Place, PodKey, Pool, PoolKey, ProfileId, Reach, Request, Resources, Role, Scoped, Seat,
     SelectorId, Shared, Since, Slice, Timestamp, Traits, User,
 };
 
@@ -170,6 +170,7 @@ fn traits(names: &Names, numa: u32) -> Shared<Traits> {
         .into(),
         counters: Box::default(),
         taints: Box::default(),
+        place: Place { numa: Some(Name::new(&numa.to_string())), ..Place::default() },
         shareable: false,
         binds_to_node: false,
         binding: None,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use phalanx_engine::{
-    Allocation, BindingFailure, ClaimKey, DeviceKey, HeldDevice, Level, Name, Node as EngineNode,
-    PodKey, PoolKey, Reach, Scoped, User,
+    Allocation, BindingFailure, ClaimKey, DeviceKey, HeldDevice, Name, Node as EngineNode, PodKey,
+    PoolKey, Reach, Scoped, User,
 };
 use phalanx_objects::core::{Node, Pod, PriorityClass};
 use phalanx_objects::meta::{Condition, ObjectMeta};
@@ -241,16 +241,6 @@ impl Lowering {
         for kind in shape.unchecked.iter() {
             change(&mut self.index.unchecked, kind, dependent.clone(), enter);
         }
-        self.index_wish(&shape.align, enter);
-    }
-
-    /// Counts wishes that compare attributes, so that these are lowered while there is one.
-    fn index_wish(&mut self, wish: &[phalanx_engine::Align], enter: bool) {
-        if wish.iter().any(|a| matches!(a.level, Level::Root | Level::Numa)) {
-            let count = &mut self.index.wishes;
-            *count = if enter { *count + 1 } else { count.saturating_sub(1) };
-            self.dirty.live |= *count <= 1;
-        }
     }
 
     fn index_priority(&mut self, from: &PriorityFrom, dependent: Dependent, enter: bool) {
@@ -330,9 +320,6 @@ impl Lowering {
         self.index_shape(&key.object.namespace, &record.shape, &dependent, enter);
         self.index_asks(&record.shape, &dependent, enter);
         self.index_priority(&record.priority, dependent, enter);
-        if let Ok(wish) = &record.wish {
-            self.index_wish(wish, enter);
-        }
         // Its pods are part of it from now on, or no more.
         let pods = self.index.owned.get(key).into_iter().flatten().cloned();
         self.dirty.pods.extend(pods);

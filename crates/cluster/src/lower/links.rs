@@ -6,15 +6,18 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::{LinkClass, LinkMember, Links, Name, NodeKey};
+use phalanx_engine::{Level, Link, LinkClass, LinkMember, Links, Name, NodeKey, UNNAMED_DOMAIN};
 use phalanx_objects::topology::{
     LinkClass as ObjectClass, NodeTopology, NodeTopologySpec, TopologyDevice, TopologyDeviceKind,
+    TopologyLink,
 };
 
 use super::intern::Names;
+use super::place::{nvlink_gbps, pcie_root};
 use super::record::{Header, Hint, TopologyRecord};
 use super::slice::Note;
 use crate::finding::{Severity, Source};
+use crate::words::class_word;
 
 /// Most members of one node that are looked at: far more than any machine holds, and few enough
 /// that a hostile object costs nobody's time.
@@ -24,6 +27,11 @@ const MEMBERS_MAX: usize = 4096;
 /// NUMA node, rail.
 const ISLAND: usize = 0;
 const SWITCH: usize = 1;
+const ROOT: usize = 2;
+const NUMA: usize = 3;
+
+/// What joins a domain that classes of paths tell of, and that nobody names.
+const BY_CLASS: &str = "joined by paths ";
 
 /// Reads a `NodeTopology`.
 pub(crate) fn read(
@@ -35,11 +43,14 @@ pub(crate) fn read(
     let (members, places) = (Vec::new(), BTreeMap::new());
     let mut reader = TopologyReader { spec: &object.spec, names, notes, members, places };
     reader.collect();
-    let (links, hints) = reader.finish();
+    let (links, hints, nvlinks) = reader.finish();
+    let rates = object.spec.links.iter().filter_map(rate);
     TopologyRecord {
         header: Header::new(&object.metadata, source),
         node: NodeKey(names.get(object.node_name())),
         links,
+        nvlinks: nvlinks.into(),
+        nvlink_gbps: rates.reduce(f64::max),
         hints: hints.into(),
     }
 }
@@ -145,7 +156,7 @@ impl<'a> TopologyReader<'a> {
         let domains = [
             None,
             of(|d| d.pcie_switch.clone()),
-            of(|d| d.pcie_root.clone()),
+            of(|d| d.pcie_root.as_deref().map(pcie_root)),
             of(|d| d.numa_node.map(|node| node.to_string())),
             of(|d| d.rail.clone()),
         ];
@@ -177,34 +188,53 @@ impl<'a> TopologyReader<'a> {
         self.notes.push((severity, path.to_owned(), message));
     }
 
-    fn finish(mut self) -> (Links, Vec<Hint>) {
-        let pairs = self.pairs();
+    fn finish(mut self) -> (Links, Vec<Hint>, Vec<u32>) {
+        let (pairs, nvlinks) = self.pairs();
         self.derive_islands(&pairs);
         self.complete_islands(&pairs);
+        for (level, worst) in
+            [(SWITCH, LinkClass::Switch), (ROOT, LinkClass::HostBridge), (NUMA, LinkClass::Numa)]
+        {
+            self.derive_domains(level, worst, &pairs);
+        }
         let mut numbers: [BTreeMap<String, u16>; 5] = Default::default();
-        let mut links = Links { members: Vec::new(), pairs };
+        let mut links = Links { pairs, ..Links::default() };
         let mut hints = Vec::new();
         for member in &self.members {
             let mut domains = [None; 5];
             for ((slot, name), seen) in domains.iter_mut().zip(&member.domains).zip(&mut numbers) {
                 let Some(name) = name else { continue };
-                let next = u16::try_from(seen.len()).unwrap_or(u16::MAX);
+                let unnamed = if name.starts_with(BY_CLASS) { UNNAMED_DOMAIN } else { 0 };
+                let next = u16::try_from(seen.len()).unwrap_or(u16::MAX) | unnamed;
                 *slot = Some(*seen.entry(name.clone()).or_insert(next));
             }
             links.members.push(LinkMember {
                 label: self.names.get(member.label),
                 device: None,
                 accelerator: is_accelerator(member.declared),
+                nic: member.declared.is_some_and(|d| d.kind == Some(TopologyDeviceKind::Nic)),
                 domains,
             });
             hints.push(hint(member, self.names));
         }
-        (links, hints)
+        for (level, at) in [(Level::Root, ROOT), (Level::Numa, NUMA)] {
+            for (name, number) in numbers[at].iter().filter(|(_, n)| **n < UNNAMED_DOMAIN) {
+                links.names.push((level, self.names.get(name), *number));
+            }
+        }
+        links.island_gbps = vec![0; numbers[ISLAND].len()];
+        for island in &self.spec.islands {
+            let number = numbers[ISLAND].get(&island.name);
+            let slot = number.and_then(|n| links.island_gbps.get_mut(usize::from(*n)));
+            slot.into_iter().for_each(|slot| *slot = steps(island.gbps));
+        }
+        (links, hints, nvlinks)
     }
 
-    /// Link classes by members, each pair once; of contradicting facts the first is used.
-    fn pairs(&mut self) -> Vec<(u16, u16, LinkClass)> {
-        let mut pairs: BTreeMap<(u16, u16), LinkClass> = BTreeMap::new();
+    /// Paths by members, each pair once, with the number of NVLinks; of contradicting facts the first
+    /// is used.
+    fn pairs(&mut self) -> (Vec<Pair>, Vec<u32>) {
+        let mut pairs: BTreeMap<(u16, u16), (LinkClass, &TopologyLink)> = BTreeMap::new();
         for (i, link) in self.spec.links.iter().enumerate() {
             let (Some(a), Some(b)) = (self.find(&link.a), self.find(&link.b)) else { continue };
             let (Ok(a), Ok(b)) = (u16::try_from(a), u16::try_from(b)) else { continue };
@@ -215,7 +245,7 @@ impl<'a> TopologyReader<'a> {
                 continue;
             }
             let class = class(link.class());
-            let known = *pairs.entry((a.min(b), a.max(b))).or_insert(class);
+            let (known, _) = *pairs.entry((a.min(b), a.max(b))).or_insert((class, link));
             if known != class {
                 let message = format!(
                     "The path between {} and {} is given twice and differently: {} and {}. The \
@@ -228,17 +258,65 @@ impl<'a> TopologyReader<'a> {
                 self.note(Severity::Warning, &path, message);
             }
         }
-        pairs.into_iter().map(|((a, b), class)| (a, b, class)).collect()
+        let nvlinks = |class: LinkClass, link: &TopologyLink| match class {
+            LinkClass::Nvlink => link.links.unwrap_or(0),
+            LinkClass::Switch
+            | LinkClass::Switches
+            | LinkClass::HostBridge
+            | LinkClass::Numa
+            | LinkClass::System
+            | LinkClass::Unknown => 0,
+        };
+        let all = pairs.into_iter().map(|((a, b), (class, link))| {
+            ((a, b, Link::new(class, steps(link.gbps))), nvlinks(class, link))
+        });
+        all.unzip()
+    }
+
+    /// What classes of paths tell of domains: who is joined by one PCIe switch (PIX) is under it; by
+    /// that, several switches (PXB) or one host bridge (PHB), under one root complex; by any path
+    /// inside a NUMA node (NODE or better), on it. A worse class tells nothing, and neither does
+    /// NVLink, which hides the PCIe path beside it.
+    fn derive_domains(&mut self, level: usize, worst: LinkClass, pairs: &[Pair]) {
+        let mut set: Vec<usize> = (0..self.members.len()).collect();
+        for (a, b, link) in pairs {
+            let class = link.class();
+            if class == LinkClass::Nvlink || class > worst {
+                continue;
+            }
+            let (from, to) = (root(&mut set, usize::from(*b)), root(&mut set, usize::from(*a)));
+            if let Some(slot) = set.get_mut(from) {
+                *slot = to;
+            }
+        }
+        let mut named: BTreeMap<usize, (usize, Vec<String>)> = BTreeMap::new();
+        for (index, member) in self.members.iter().enumerate() {
+            let (size, names) = named.entry(root(&mut set, index)).or_default();
+            *size += 1;
+            names.extend(member.domains[level].clone().filter(|name| !names.contains(name)));
+        }
+        for (index, member) in self.members.iter_mut().enumerate() {
+            let root = root(&mut set, index);
+            let Some((2.., names)) = named.get(&root) else { continue };
+            if member.domains[level].is_none() {
+                member.domains[level] = match names.as_slice() {
+                    [] => Some(format!("{BY_CLASS}{root}")),
+                    [one] => Some(one.clone()),
+                    // Which of them it is can't be told.
+                    [..] => None,
+                };
+            }
+        }
     }
 
     /// Where no island is named: the sets that NVLinks join, if every pair of the set is linked.
     /// A set that is joined but not all to all is no island.
-    fn derive_islands(&mut self, pairs: &[(u16, u16, LinkClass)]) {
+    fn derive_islands(&mut self, pairs: &[Pair]) {
         if !self.spec.islands.is_empty() {
             return;
         }
         let mut set: Vec<usize> = (0..self.members.len()).collect();
-        let linked = |p: &&(u16, u16, LinkClass)| p.2 == LinkClass::Nvlink;
+        let linked = |p: &&Pair| p.2.class() == LinkClass::Nvlink;
         for (a, b, _) in pairs.iter().filter(linked) {
             let (from, to) = (root(&mut set, usize::from(*b)), root(&mut set, usize::from(*a)));
             if let Some(slot) = set.get_mut(from) {
@@ -284,15 +362,15 @@ impl<'a> TopologyReader<'a> {
 
     /// An accelerator of which paths are known, and that is on no island, is alone on one: unless
     /// it has an NVLink, for then it is part of a set that is no island.
-    fn complete_islands(&mut self, pairs: &[(u16, u16, LinkClass)]) {
+    fn complete_islands(&mut self, pairs: &[Pair]) {
         let named = !self.spec.islands.is_empty();
         let mut known = vec![named; self.members.len()];
         let mut linked = vec![false; self.members.len()];
-        for (a, b, class) in pairs {
+        for (a, b, link) in pairs {
             for end in [usize::from(*a), usize::from(*b)] {
                 known.get_mut(end).into_iter().for_each(|slot| *slot = true);
                 let slot = linked.get_mut(end).into_iter();
-                slot.for_each(|slot| *slot |= *class == LinkClass::Nvlink);
+                slot.for_each(|slot| *slot |= link.class() == LinkClass::Nvlink);
             }
         }
         for (index, member) in self.members.iter_mut().enumerate() {
@@ -302,6 +380,31 @@ impl<'a> TopologyReader<'a> {
             }
         }
     }
+}
+
+/// Two members and the path between them.
+type Pair = (u16, u16, Link);
+
+/// A bandwidth that was given, in whole 10^9 bytes a second and in steps of five, so that what differs
+/// by the noise of a measurement does not decide; 0 where none was given.
+fn steps(gbps: Option<f64>) -> u16 {
+    match gbps {
+        Some(gbps) if gbps > 0.0 => whole((gbps / 5.0).round().max(1.0) * 5.0),
+        Some(_) | None => 0,
+    }
+}
+
+/// The nearest whole number that a link tells; what is beyond is the greatest.
+fn whole(gbps: f64) -> u16 {
+    let most = f64::from(u16::MAX);
+    let text = format!("{:.0}", gbps.clamp(0.0, most));
+    text.parse().unwrap_or(u16::MAX)
+}
+
+/// The bandwidth of one of a pair's NVLinks, where the object gives their number and sum.
+fn rate(link: &TopologyLink) -> Option<f64> {
+    let links = link.links.filter(|links| *links > 0)?;
+    link.gbps.filter(|gbps| *gbps > 0.0).map(|gbps| gbps / f64::from(links))
 }
 
 /// The set that a member is in; the way there is shortened for the next who asks.
@@ -329,18 +432,6 @@ fn class(class: ObjectClass) -> LinkClass {
         ObjectClass::Phb => LinkClass::HostBridge,
         ObjectClass::Node => LinkClass::Numa,
         ObjectClass::Sys => LinkClass::System,
-    }
-}
-
-fn class_word(class: LinkClass) -> &'static str {
-    match class {
-        LinkClass::Nvlink => "NVLink",
-        LinkClass::Switch => "PIX",
-        LinkClass::Switches => "PXB",
-        LinkClass::HostBridge => "PHB",
-        LinkClass::Numa => "NODE",
-        LinkClass::System => "SYS",
-        LinkClass::Unknown => "unknown",
     }
 }
 
@@ -388,6 +479,7 @@ pub(crate) struct Published {
     pub(crate) uuid: Option<String>,
     pub(crate) numa: Option<i64>,
     pub(crate) root: Option<Name>,
+    pub(crate) product: Option<Name>,
 }
 
 impl Matching<'_> {
@@ -396,6 +488,7 @@ impl Matching<'_> {
     pub(crate) fn fill(&self, record: &TopologyRecord, notes: &mut Vec<Note>) -> Links {
         let mut links = record.links.clone();
         let mut lacking = Vec::new();
+        set_speeds(&mut links, record, self.product(record));
         for (index, hint) in record.hints.iter().enumerate() {
             let Some(member) = links.members.get(index).cloned() else { continue };
             let found = self.find(&member.label, hint);
@@ -417,6 +510,14 @@ impl Matching<'_> {
             notes.push(self.note_lacking(&record.node, &lacking, record.hints.len()));
         }
         links
+    }
+
+    /// The product of the accelerators, as the first that is published names it.
+    fn product(&self, record: &TopologyRecord) -> Option<&Name> {
+        let members = record.links.members.iter().zip(&record.hints);
+        let gpus = members.filter(|(member, _)| member.accelerator);
+        let mut found = gpus.flat_map(|(member, hint)| self.find(&member.label, hint));
+        found.find_map(|published| published.product.as_ref())
     }
 
     fn find(&self, label: &Name, hint: &Hint) -> Vec<&Published> {
@@ -464,6 +565,19 @@ impl Matching<'_> {
     }
 }
 
+/// Turns numbers of NVLinks into bandwidths: by the product where it is known, else by what the object
+/// gives for one of them. Where neither is, numbers are compared as if each were one: all of a node
+/// are alike.
+fn set_speeds(links: &mut Links, record: &TopologyRecord, product: Option<&Name>) {
+    let known = product.and_then(|product| nvlink_gbps(product)).or(record.nvlink_gbps);
+    for ((_, _, link), nvlinks) in links.pairs.iter_mut().zip(&record.nvlinks) {
+        if *nvlinks > 0 {
+            *link = Link::new(link.class(), whole(f64::from(*nvlinks) * known.unwrap_or(1.0)));
+        }
+    }
+    links.nominal = known.is_none();
+}
+
 /// One more device that is a part of member `index`: the same domains and the same links.
 fn add_part(links: &mut Links, index: usize, part: &Published) {
     let at = links.members.len();
@@ -486,7 +600,8 @@ fn add_part(links: &mut Links, index: usize, part: &Published) {
 /// Two sources that disagree about a device.
 fn contradictions(label: &Name, hint: &Hint, found: &Published, notes: &mut Vec<Note>) {
     let numa = hint.numa.map(i64::from).zip(found.numa).filter(|(a, b)| a != b);
-    let root = hint.root.as_ref().zip(found.root.as_ref()).filter(|(a, b)| a != b);
+    let root = hint.root.as_ref().zip(found.root.as_ref());
+    let root = root.filter(|(a, b)| pcie_root(a) != pcie_root(b));
     let mut note = |what: &str, here: &str, there: &str| {
         let message = format!(
             "Device {label} is {what} {here} here and {what} {there} in its ResourceSlice \

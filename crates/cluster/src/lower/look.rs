@@ -507,6 +507,7 @@ impl Lowering {
             uuid: None,
             numa: None,
             root: None,
+            product: None,
         };
         for (name, value) in &device.attributes {
             let (Some(name), Some(value)) =
@@ -525,6 +526,9 @@ impl Lowering {
                 ("numaNode", DeviceAttribute::Int(node)) => published.numa = Some(*node),
                 ("pcieRoot", DeviceAttribute::String(root)) => {
                     published.root = Some(Name::new(root));
+                }
+                ("productName", DeviceAttribute::String(product)) => {
+                    published.product = Some(Name::new(product));
                 }
                 _ => {}
             }

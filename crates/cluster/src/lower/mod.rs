@@ -15,6 +15,7 @@ mod found;
 mod intern;
 mod links;
 mod look;
+mod place;
 mod pod;
 mod pools;
 mod record;
@@ -182,8 +183,6 @@ struct Index {
     unchecked: BTreeMap<Unchecked, BTreeSet<Dependent>>,
     /// By device, the claims that hold it, and whether as a share.
     holders: BTreeMap<DeviceKey, BTreeSet<(ClaimKey, bool)>>,
-    /// How many pods and workloads wish for nearness by root or NUMA node.
-    wishes: u64,
 }
 
 /// What must be lowered again.
@@ -201,8 +200,6 @@ struct Dirty {
     held: Vec<PoolKey>,
     links: Vec<NodeKey>,
     all_pools: bool,
-    /// Whether the set of live specs or wishes may have changed.
-    live: bool,
 }
 
 /// What the engine has been told of, where a later "gone" must be told too.

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use phalanx_engine::{
     Access, Align, Allocation, Binding, BindingFailure, Capacity, CounterSet, Fault, Granting,
-    GroupKey, Links, Name, Node, NodeKey, NodeRules, PodKey, PoolKey, Reach, Resources, Shared,
-    Since, Taint, Timestamp, User,
+    GroupKey, Links, Name, Node, NodeKey, NodeRules, Place, PodKey, PoolKey, Reach, Resources,
+    Shared, Since, Taint, Timestamp, User,
 };
 use phalanx_objects::meta::ObjectMeta;
 
@@ -269,7 +269,12 @@ pub(crate) struct Hint {
 pub(crate) struct TopologyRecord {
     pub(crate) header: Header,
     pub(crate) node: NodeKey,
+    /// The links, without devices; the bandwidth of a pair only where no number of NVLinks is given.
     pub(crate) links: Links,
+    /// How many NVLinks each pair has, 0 where that is not said, and the bandwidth that is given for
+    /// one of them.
+    pub(crate) nvlinks: Box<[u32]>,
+    pub(crate) nvlink_gbps: Option<f64>,
     /// One a member.
     pub(crate) hints: Box<[Hint]>,
 }
@@ -331,6 +336,8 @@ impl TaintRuleRecord {
 /// What devices of one make have in common, attributes aside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct DeviceKind {
+    /// Where it sits.
+    pub(crate) place: Place,
     pub(crate) capacity: Box<[Capacity]>,
     /// The same amounts as written, for selectors and for output.
     pub(crate) written: Box<[Written]>,

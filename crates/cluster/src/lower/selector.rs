@@ -10,7 +10,7 @@ use std::sync::Arc;
 use phalanx_cel::{
     COST_LIMIT, CompileError, Device, DeviceError, Environment, Program, Reads, Step, Verdict,
 };
-use phalanx_engine::{Derived, Level, Match, Name, SelectorId};
+use phalanx_engine::{Derived, Match, Name, SelectorId};
 use phalanx_objects::resource::DeviceAttribute;
 use rustc_hash::FxHashMap;
 
@@ -19,9 +19,6 @@ use super::intern::{AttributeName, Attributes, Names};
 use super::record::DeviceRecord;
 use super::slice::{Projection, comparable_if};
 use crate::compat::Version;
-
-/// The attributes that a wish for one root or one NUMA node compares (KEP-4381, KEP-6072).
-const WISHED: [&str; 2] = ["resource.kubernetes.io/numaNode", "resource.kubernetes.io/pcieRoot"];
 
 /// All selectors that ever were.
 #[derive(Clone, Debug)]
@@ -241,16 +238,14 @@ pub(crate) struct Live {
     reads: Reads,
     /// By number of the name, whether a selector reads the attribute.
     known: Vec<bool>,
-    /// Attributes that constraints or wishes compare.
+    /// Attributes that constraints compare.
     compared: BTreeSet<Name>,
 }
 
 impl Live {
-    /// What the specs that somebody has read, and the wishes of pods and workloads, if any compares
-    /// attributes.
-    pub(crate) fn of(specs: &Specs, selectors: &Selectors, wishes: bool) -> Self {
+    /// What the specs that somebody has read.
+    pub(crate) fn of(specs: &Specs, selectors: &Selectors) -> Self {
         let mut live = Self::default();
-        let mut wishes = wishes;
         for spec in specs.live() {
             for request in &spec.requests {
                 for alternative in &request.alternatives {
@@ -262,10 +257,6 @@ impl Live {
                 }
             }
             live.compared.extend(spec.constraints.iter().map(|c| c.attribute.clone()));
-            wishes |= spec.align.iter().any(|a| matches!(a.level, Level::Root | Level::Numa));
-        }
-        if wishes {
-            live.compared.extend(WISHED.iter().map(|name| Name::new(name)));
         }
         for program in live.selectors.iter().filter_map(|id| selectors.program(*id)) {
             unite(&mut live.reads, program.reads());

@@ -101,10 +101,10 @@ impl Lowering {
 
     /// What live specs read now. Answers the rows of selectors that were not live before.
     fn settle_live(&mut self) -> Vec<Box<[SelectorId]>> {
-        if !std::mem::take(&mut self.specs.moved) & !std::mem::take(&mut self.dirty.live) {
+        if !std::mem::take(&mut self.specs.moved) {
             return Vec::new();
         }
-        let live = Live::of(&self.specs, &self.selectors, self.index.wishes > 0);
+        let live = Live::of(&self.specs, &self.selectors);
         if !live.reads_like(&self.live) {
             self.dirty.all_pools = true;
             self.interned.traits.clear();

@@ -1,6 +1,6 @@
 //! Slices of pools: from `ResourceSlice` objects to the engine's `Pool`.
 //!
-//! Of a device's attributes the engine gets only what a live constraint or wish compares, and a
+//! Of a device's attributes the engine gets only what a live constraint compares, where it sits, and a
 //! profile: the number of its projection on what live selectors read. Devices that no live selector
 //! can tell apart share a profile, and with it every verdict.
 
@@ -201,7 +201,9 @@ impl Reader<'_> {
                 path,
             )
         });
+        let place = super::place::place(&device.attributes, self.names);
         Shared::new(DeviceKind {
+            place,
             capacity,
             written: device.capacity.values().map(|c| Written(c.value)).collect(),
             counters: self.consumed(device),
@@ -438,6 +440,7 @@ impl PoolLowering<'_> {
             capacity: if consumable { kind.capacity.clone() } else { Box::default() },
             counters: kind.counters.clone(),
             taints: taints.into(),
+            place: kind.place.clone(),
             shareable: kind.shareable,
             binds_to_node: kind.binds_to_node,
             binding: kind.binding.clone(),
@@ -473,7 +476,7 @@ impl PoolLowering<'_> {
         })
     }
 
-    /// The attributes that a live constraint or wish compares.
+    /// The attributes that a live constraint compares.
     fn compared(&mut self, device: &DeviceRecord) -> Box<[(Name, AttributeValue)]> {
         let lists = self.compat.is_on(Gate::DRAListTypeAttributes);
         let mut compared = Vec::new();

@@ -263,6 +263,7 @@ impl<'a> Builder<'a> {
             cures: Vec::new(),
             effort: None,
             notes: Vec::new(),
+            choice: None,
             checks: None,
             nodes: None,
         }

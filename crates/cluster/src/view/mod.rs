@@ -2,6 +2,7 @@
 
 mod align;
 mod build;
+mod choice;
 mod groups;
 mod others;
 mod schema;

@@ -127,6 +127,9 @@ pub struct PodView {
     /// What else is to be known of the placement.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// `why` only, of a pod that is placed: what else could have been chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<ChoiceView>,
     /// `why` only: failures that stand before any node is looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<CheckView>>,
@@ -211,6 +214,102 @@ pub struct CureView {
     pub edit: String,
     /// The sentence.
     pub message: String,
+}
+
+/// What was chosen, beside what else there was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChoiceView {
+    /// What the choice costs.
+    pub cost: CostView,
+    /// Sets of devices of the node that cost the same, the chosen one included; none where they are
+    /// too many to count.
+    pub equal_sets: Option<u32>,
+    /// The sentence on that, where there is something to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The best set of the same node that costs more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runner_up: Option<RivalView>,
+    /// The best on another node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<RivalView>,
+}
+
+/// A choice that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RivalView {
+    /// The node.
+    pub node: String,
+    /// The devices.
+    pub devices: Vec<PickView>,
+    /// What it costs.
+    pub cost: CostView,
+    /// `proven`, or `bounded` where a better one of its kind may exist.
+    pub optimal: &'static str,
+    /// What it costs more, in words.
+    pub message: String,
+}
+
+/// A device by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PickView {
+    /// Driver.
+    pub driver: String,
+    /// Pool.
+    pub pool: String,
+    /// Device.
+    pub device: String,
+}
+
+/// A path between devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LinkView {
+    /// `NVLink`, `PIX`, `PXB`, `PHB`, `NODE`, `SYS` or `unknown`.
+    pub class: &'static str,
+    /// Its bandwidth as it is compared, in 10^9 bytes a second each way.
+    pub gbps: Option<u16>,
+}
+
+/// A cost: its numbers in the order in which they are compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CostView {
+    /// Places in `firstAvailable` lists.
+    pub alternatives: u32,
+    /// Preferred levels not kept.
+    pub unaligned: u16,
+    /// Islands beyond the first.
+    pub islands: u16,
+    /// The slowest link that must be used; none where none must be.
+    pub slowest: Option<LinkView>,
+    /// The slowest of all pairs.
+    pub farthest: Option<LinkView>,
+    /// GPUs and NICs without a partner under their PCIe switch.
+    pub off_switch: u16,
+    /// The same under their root.
+    pub off_root: u16,
+    /// The same on their NUMA node.
+    pub off_numa: u16,
+    /// NUMA nodes beyond the first.
+    pub numa: u16,
+    /// The user's wishes for nodes that are not met.
+    pub soft: u32,
+    /// Whole islands broken.
+    pub islands_broken: u16,
+    /// Untouched wholes used.
+    pub wholes_used: u16,
+    /// Mi lost to later requests.
+    pub lost_mi: u32,
+    /// Mi of room on the shared devices drawn on.
+    pub shared_mi: u32,
+    /// Whole nodes broken.
+    pub nodes_broken: u16,
+    /// Scarce things that stay free on the node.
+    pub scarce_left: u32,
 }
 
 /// A failing check.

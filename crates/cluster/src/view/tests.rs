@@ -20,7 +20,12 @@ fn page() -> &'static str {
 const MAPS: [&str; 2] = ["compat.featureGates", "pods[].devices[].consumedCapacity"];
 
 /// Arrays of what is described elsewhere on the page.
-const AGAIN: [&str; 2] = ["groups[].reasons", "groups[].cures"];
+const AGAIN: [&str; 4] = [
+    "groups[].reasons",
+    "groups[].cures",
+    "pods[].choice.runnerUp.cost",
+    "pods[].choice.elsewhere",
+];
 
 fn check() -> CheckView {
     CheckView { code: "c", check: "k", status: "Error", message: "m".into() }
@@ -42,6 +47,43 @@ fn reason() -> ReasonView {
 
 fn cure() -> CureView {
     CureView { edit: "heal n1".into(), message: "m".into() }
+}
+
+fn choice() -> ChoiceView {
+    let link = || Some(LinkView { class: "NVLink", gbps: Some(25) });
+    let cost = || CostView {
+        alternatives: 0,
+        unaligned: 0,
+        islands: 0,
+        slowest: link(),
+        farthest: link(),
+        off_switch: 0,
+        off_root: 0,
+        off_numa: 0,
+        numa: 0,
+        soft: 0,
+        islands_broken: 0,
+        wholes_used: 0,
+        lost_mi: 0,
+        shared_mi: 0,
+        nodes_broken: 0,
+        scarce_left: 0,
+    };
+    let pick = PickView { driver: "d".into(), pool: "p".into(), device: "v".into() };
+    let rival = || RivalView {
+        node: "n1".into(),
+        devices: vec![pick.clone()],
+        cost: cost(),
+        optimal: "proven",
+        message: "m".into(),
+    };
+    ChoiceView {
+        cost: cost(),
+        equal_sets: Some(1),
+        message: Some("m".into()),
+        runner_up: Some(rival()),
+        elsewhere: Some(rival()),
+    }
 }
 
 fn pod() -> PodView {
@@ -72,6 +114,7 @@ fn pod() -> PodView {
         effort: Some(1),
         stays_until: Some("2026-01-01T00:00:00Z".into()),
         notes: vec!["note".into()],
+        choice: Some(choice()),
         checks: Some(vec![check()]),
         nodes: Some(vec![NodeView { name: "n1".into(), fits: false, checks: vec![check()] }]),
     }
@@ -183,6 +226,7 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     pod.stays_until = None;
     pod.notes.clear();
     (pod.checks, pod.nodes) = (None, None);
+    pod.choice = None;
     pod.reasons[0].example = None;
     let device = &mut pod.devices[0];
     device.share_id = None;
@@ -194,7 +238,7 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     paths(&serde_json::to_value(bare).expect("a document"), "", &mut left);
     for path in all.difference(&left) {
         let row = page().lines().find(|line| line.starts_with(&format!("| `{path}`")));
-        let parent = [".nodes[].", ".checks[]."].iter().any(|part| path.contains(part));
+        let parent = [".nodes[].", ".checks[].", ".choice."].iter().any(|part| path.contains(part));
         assert!(
             parent || row.is_some_and(|row| row.contains("optional")),
             "docs/schema.md does not call {path} optional"

@@ -9,6 +9,7 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 use super::ViewOptions;
 use super::build::{
     Builder, CuresFound, account, cures_of_all, held_devices, is_whole, look_up, object_of,
+    who_sits,
 };
 use super::schema::{CheckView, Document, NodeView, PodView, VerdictWord, status};
 use crate::lower::{ClaimName, GroupInfo, PodInfo};
@@ -85,6 +86,7 @@ pub fn why_document(
         let info = world.lowering().group(group);
         if let (Some(info), Some(report)) = (info, reports.get(group)) {
             attach(world, &info, report, object, &mut builder.pods[from..]);
+            attach_choice(&info, report, &mut builder.pods[from..]);
         }
     }
     let asked = |pod: &PodView| pod.name == object.name && pod.namespace == object.namespace;
@@ -151,6 +153,20 @@ fn attach(
     }
 }
 
+/// What else could have been chosen stands on the pod that the choice was made for.
+fn attach_choice(info: &GroupInfo, report: &Report, pods: &mut [PodView]) {
+    let Some(choice) = &report.choice else { return };
+    let Some(sits) = who_sits(&choice.best.seat, info) else { return };
+    let is = |pod: &&mut PodView| {
+        pod.verdict == VerdictWord::Placed
+            && *pod.name == *sits.0.name
+            && pod.namespace == *sits.0.namespace
+    };
+    if let Some(pod) = pods.iter_mut().find(is) {
+        pod.choice = Some(super::choice::view(choice));
+    }
+}
+
 /// Where something stands before any node is looked at: each node, which is not fit then.
 fn not_looked_at(world: &World, asked: &ObjectRef) -> Vec<NodeView> {
     let bare = |name: String| NodeView { name, fits: false, checks: Vec::new() };
@@ -209,6 +225,7 @@ fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
         cures: Vec::new(),
         effort: None,
         notes: vec![format!("it is on {} already: nothing is decided", pod.spec.node_name)],
+        choice: None,
         checks: None,
         nodes: None,
     })

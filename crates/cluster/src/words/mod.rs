@@ -3,6 +3,7 @@
 //! is shown.
 
 mod amount;
+mod choice;
 mod cure;
 mod others;
 mod place;
@@ -10,6 +11,7 @@ mod sentence;
 mod stay;
 
 pub use amount::{of_devices, of_node};
+pub use choice::{costs_more, equal_sets, rival};
 pub use cure::{cure_sentence, cures_cut};
 pub use others::{OtherDevices, OtherName, others, part, part_of};
 pub use place::{
@@ -97,6 +99,19 @@ fn path(class: LinkClass) -> &'static str {
         LinkClass::Numa => "the host bridges of one NUMA node (NODE)",
         LinkClass::System => "the link between NUMA nodes (SYS)",
         LinkClass::Unknown => "a path that nothing is known of",
+    }
+}
+
+/// A class of paths as `nvidia-smi topo -m` abbreviates it.
+pub(crate) fn class_word(class: LinkClass) -> &'static str {
+    match class {
+        LinkClass::Nvlink => "NVLink",
+        LinkClass::Switch => "PIX",
+        LinkClass::Switches => "PXB",
+        LinkClass::HostBridge => "PHB",
+        LinkClass::Numa => "NODE",
+        LinkClass::System => "SYS",
+        LinkClass::Unknown => "unknown",
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::cmp::Ordering::{Greater, Less};
 
-use phalanx_engine::{DeviceKey, Level, LinkClass, LinkMember, Links};
+use phalanx_engine::{
+    DeviceKey, Level, Link, LinkClass, LinkMember, Links, UNNAMED_DOMAIN, best_ring,
+};
 use phalanx_objects::topology::NodeTopology;
 
 use super::{count, domain, list, path};
@@ -255,10 +257,13 @@ pub fn choice_note(
         .collect();
     let view = View { links, topology };
     let (best, worst) = view.range(&all)?;
+    if best == worst && best.link == Link::UNKNOWN {
+        return Some(format!("links of {node} are unknown: its NodeTopology names no paths"));
+    }
     let names = list(&accelerators.iter().map(|i| label(&links.members[*i])).collect::<Vec<_>>());
     if best == worst {
         return Some(format!(
-            "the choice is indifferent: every pair of the {} of {node} is joined by {}",
+            "the choice is indifferent as to links: every pair of the {} of {node} is joined by {}",
             count(all.len() as u64, "accelerator", "accelerators"),
             best.shown()
         ));
@@ -270,8 +275,13 @@ pub fn choice_note(
         Some(islands) => format!("{names} span {islands} islands"),
         None => format!("{names} are on no known island"),
     };
+    // A ring that runs at the speed of the slowest pair is not worth a word.
+    let ring = view.ring(&accelerators).filter(|ring| ring.link != slowest.link);
+    let ring = ring.map_or_else(String::new, |ring| {
+        format!("; a ring goes around it, at worst over {}", ring.shown())
+    });
     Some(format!(
-        "{span}; the slowest pair goes over {}; pairs of {node} range from {} to {}",
+        "{span}; the slowest pair goes over {}{ring}; pairs of {node} range from {} to {}",
         slowest.shown(),
         best.shown(),
         worst.shown()
@@ -299,25 +309,30 @@ fn index_of(level: Level) -> usize {
     Level::ALL.iter().position(|known| *known == level).unwrap_or_default()
 }
 
-/// The path of a pair, best first: by class, then by bandwidth where that is known.
+/// The path of a pair, and what the NodeTopology says of its speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Path {
-    class: LinkClass,
-    /// 10^9 bytes a second each way, as the NodeTopology says.
+    link: Link,
+    /// 10^9 bytes a second each way: as the NodeTopology says, else by the product.
     gbps: Option<f64>,
+    /// NVLinks.
+    count: Option<u32>,
 }
 
 impl Path {
     fn shown(self) -> String {
-        match self.gbps {
-            Some(gbps) => format!("{} ({gbps} GB/s)", path(self.class)),
-            None => path(self.class).to_owned(),
+        let count = self.count.map(|count| format!("NV{count}"));
+        let gbps = self.gbps.map(|gbps| format!("{gbps} GB/s"));
+        let known: Vec<String> = count.into_iter().chain(gbps).collect();
+        match known.as_slice() {
+            [] => path(self.link.class()).to_owned(),
+            [..] => format!("{} ({})", path(self.link.class()), known.join(", ")),
         }
     }
 
     fn is_better(self, other: Self) -> bool {
         let speed = |path: Self| path.gbps.unwrap_or(0.0);
-        self.class < other.class || (self.class == other.class && speed(self) > speed(other))
+        self.link < other.link || (self.link == other.link && speed(self) > speed(other))
     }
 }
 
@@ -327,47 +342,60 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The class of a pair as named, else NVLink on one island, else unknown.
-    fn class(&self, a: usize, b: usize) -> LinkClass {
+    /// The path of a pair as named, else what its domains tell.
+    fn link(&self, a: usize, b: usize) -> Link {
         let (low, high) = (a.min(b), a.max(b));
         let named = self
             .links
             .pairs
             .iter()
             .find(|(x, y, _)| usize::from(*x) == low && usize::from(*y) == high)
-            .map(|(_, _, class)| *class);
+            .map(|(_, _, link)| *link);
         named.unwrap_or_else(|| self.by_domain(a, b))
     }
 
     /// What the narrowest domain that holds both tells of their path: no worse than that.
-    fn by_domain(&self, a: usize, b: usize) -> LinkClass {
-        let both = |level: Level| {
-            let domain = |i: usize| self.links.members[i].domains[index_of(level)];
-            domain(a).is_some() && domain(a) == domain(b)
-        };
+    fn by_domain(&self, a: usize, b: usize) -> Link {
+        let domain = |i: usize, level: Level| self.links.members[i].domains[index_of(level)];
+        let both = |level: Level| domain(a, level).filter(|of| domain(b, level) == Some(*of));
+        if let Some(island) = both(Level::Island) {
+            let gbps = self.links.island_gbps.get(usize::from(island)).copied().unwrap_or(0);
+            return Link::new(LinkClass::Nvlink, gbps);
+        }
         let known = [
-            (Level::Island, LinkClass::Nvlink),
             (Level::Switch, LinkClass::Switch),
             (Level::Root, LinkClass::HostBridge),
             (Level::Numa, LinkClass::Numa),
         ];
-        let found = known.into_iter().find(|(level, _)| both(*level));
-        found.map_or(LinkClass::Unknown, |(_, class)| class)
+        if let Some((_, class)) = known.into_iter().find(|(level, _)| both(*level).is_some()) {
+            return class.into();
+        }
+        let named = |i: usize| domain(i, Level::Numa).is_some_and(|of| of < UNNAMED_DOMAIN);
+        if named(a) && named(b) { LinkClass::System.into() } else { Link::UNKNOWN }
     }
 
     fn path(&self, a: usize, b: usize) -> Path {
         let (one, other) = (&*self.links.members[a].label, &*self.links.members[b].label);
         let spec = self.topology.map(|topology| &topology.spec);
         let mut links = spec.iter().flat_map(|spec| &spec.links);
-        let link = links
+        let given = links
             .find(|link| (link.a == one && link.b == other) || (link.a == other && link.b == one));
         let mut islands = spec.iter().flat_map(|spec| &spec.islands);
         let island = islands.find(|island| {
             let has = |name: &str| island.members.iter().any(|member| member == name);
             has(one) && has(other)
         });
-        let gbps = link.and_then(|link| link.gbps).or_else(|| island.and_then(|i| i.gbps));
-        Path { class: self.class(a, b), gbps }
+        let link = self.link(a, b);
+        let nvlink = link.class() == LinkClass::Nvlink;
+        let count = given.and_then(|link| link.links).filter(|count| nvlink && *count > 0);
+        let said = given.and_then(|link| link.gbps);
+        let of_island = || island.filter(|_| nvlink)?.gbps;
+        let by_product = || {
+            let gbps = link.gbps().filter(|_| count.is_some() && !self.links.nominal);
+            gbps.map(f64::from)
+        };
+        let gbps = said.or_else(by_product).or_else(of_island);
+        Path { link, gbps, count }
     }
 
     /// These members with the slowest of their pairs.
@@ -375,8 +403,10 @@ impl View<'_> {
         let (_, slowest) = self.range(&members)?;
         let mut classes = 0;
         for (index, a) in members.iter().enumerate() {
-            classes +=
-                members[index + 1..].iter().map(|b| self.class(*a, *b) as usize).sum::<usize>();
+            classes += members[index + 1..]
+                .iter()
+                .map(|b| self.link(*a, *b).class() as usize)
+                .sum::<usize>();
         }
         Some(Span { members, slowest, classes })
     }
@@ -410,6 +440,17 @@ impl View<'_> {
         }
         found
     }
+
+    /// The worst path of the best ring through three members or more: what a ring collective runs at.
+    fn ring(&self, members: &[usize]) -> Option<Path> {
+        if members.len() < 3 {
+            return None;
+        }
+        let bottleneck = best_ring(members.len(), |a, b| self.link(members[a], members[b]));
+        let pairs = (1..members.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let mut paths = pairs.map(|(a, b)| self.path(members[a], members[b]));
+        paths.find(|path| path.link == bottleneck)
+    }
 }
 
 #[cfg(test)]
@@ -427,9 +468,11 @@ mod tests {
             label: Name::new(&format!("gpu-{index}")),
             device: Some(device(&format!("gpu-{index}"))),
             accelerator: true,
+            nic: false,
             domains: [Some(*island), None, None, None, None],
         };
-        Links { members: islands.iter().enumerate().map(member).collect(), pairs: Vec::new() }
+        let members = islands.iter().enumerate().map(member).collect();
+        Links { members, ..Links::default() }
     }
 
     #[test]
@@ -438,14 +481,15 @@ mod tests {
         let note = choice_note(&chosen, Some(&links(&[0; 4])), None, "n1").expect("a note");
         assert_eq!(
             note,
-            "the choice is indifferent: every pair of the 4 accelerators of n1 is joined by NVLink"
+            "the choice is indifferent as to links: every pair of the 4 accelerators of n1 is \
+             joined by NVLink"
         );
     }
 
     #[test]
     fn a_ranked_choice_says_what_it_spans() {
         let mut links = links(&[0, 0, 1, 1]);
-        links.pairs = vec![(1, 2, LinkClass::System)];
+        links.pairs = vec![(1, 2, LinkClass::System.into())];
         let chosen = [device("gpu-1"), device("gpu-2")];
         let note = choice_note(&chosen, Some(&links), None, "n1").expect("a note");
         assert!(note.starts_with("gpu-1 and gpu-2 span 2 islands; the slowest pair goes over"));
@@ -469,7 +513,7 @@ mod tests {
         }))
         .expect("a topology");
         let mut links = links(&[0, 0, 1, 1]);
-        links.pairs = vec![(1, 2, LinkClass::System)];
+        links.pairs = vec![(1, 2, LinkClass::System.into())];
         let chosen = [device("gpu-0"), device("gpu-1")];
         let note = choice_note(&chosen, Some(&links), Some(&topology), "n1").expect("a note");
         assert!(note.contains("the slowest pair goes over NVLink (56.25 GB/s)"), "{note}");
@@ -531,7 +575,7 @@ mod tests {
             member.device = None;
         }
         for a in 0..3 {
-            links.pairs.extend((3..6).map(|b| (a, b, LinkClass::System)));
+            links.pairs.extend((3..6).map(|b| (a, b, LinkClass::System.into())));
         }
         let note = spread_note(&counted(&links, 3, true)).expect("a note");
         assert_eq!(

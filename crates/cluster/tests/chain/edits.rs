@@ -132,7 +132,7 @@ fn copies_of_a_node_are_healthy_empty_and_have_devices_of_their_own() {
     let mut after = edited(&before, "+2 nodes like n1");
     let said = document_of(&mut after);
     assert_eq!(pod(&said, "a").node.as_deref(), Some("n1-like-1"));
-    assert_eq!(devices(&said, "a"), ["gpu-0", "gpu-1"]);
+    assert_eq!(devices(&said, "a"), ["gpu-2", "gpu-3"]);
     assert_eq!(pod(&said, "a").devices[0].pool, "n1-like-1");
     assert_eq!(pod(&said, "b").node.as_deref(), Some("n1-like-2"));
     let again = edited(&after, "+1 node like n1");

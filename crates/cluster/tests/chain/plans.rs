@@ -98,7 +98,8 @@ fn edits(document: &phalanx_cluster::view::Document, of: &str) -> Vec<String> {
 fn d1_a_pair_comes_from_one_domain() {
     let mut world = world(&(gpus("n1") + &gpu_pod("trainer", 2, MATCH, "")));
     let said = document(&mut world);
-    assert_eq!(names(&said, "trainer"), ["gpu-0", "gpu-1"]);
+    // Both domains hold two: the one with the smaller device is the tighter.
+    assert_eq!(names(&said, "trainer"), ["gpu-2", "gpu-3"]);
     let trainer = pod(&said, "trainer");
     assert_eq!(trainer.optimal, Some("proven"));
     assert_eq!(trainer.devices[0].request, "gpu");
@@ -150,8 +151,48 @@ fn i1_a_plain_pair_lands_on_one_island_and_says_so() {
     let islands = topology("n1", &[&[0, 1], &[2, 3]]);
     let mut world = world(&(gpus("n1") + &islands + &gpu_pod("pair", 2, "", "")));
     let said = document(&mut world);
-    assert_eq!(names(&said, "pair"), ["gpu-0", "gpu-1"]);
-    assert!(pod(&said, "pair").notes[0].starts_with("gpu-0 and gpu-1 are one island"), "{said:?}");
+    assert_eq!(names(&said, "pair"), ["gpu-2", "gpu-3"]);
+    assert!(pod(&said, "pair").notes[0].starts_with("gpu-2 and gpu-3 are one island"), "{said:?}");
+}
+
+/// What else there was for a pod that is placed.
+fn choice(text: &str, of: &str) -> phalanx_cluster::view::ChoiceView {
+    let mut world = world(text);
+    let object = parse_target(&format!("pod/{of}")).expect("a pod").reference("default");
+    let view = ViewOptions { trials: None, alone: true };
+    let said = why_document(&mut world, &object, &PlanOptions::default(), &view);
+    pod(&said, of).choice.clone().expect("a choice")
+}
+
+#[test]
+fn the_runner_up_is_told_with_what_it_would_have_cost() {
+    let islands = topology("n1", &[&[0, 1], &[2, 3]]);
+    let text = gpus("n1") + &gpus("n2") + &islands + &gpu_pod("pair", 2, "", "");
+    let found = choice(&text, "pair");
+    let slowest = found.cost.slowest.expect("a link");
+    assert_eq!((slowest.class, found.cost.islands, found.equal_sets), ("NVLink", 0, Some(1)));
+    // The other island is as near, and holds the larger devices.
+    let second = found.runner_up.expect("a second set");
+    let names: Vec<&str> = second.devices.iter().map(|d| d.device.as_str()).collect();
+    assert_eq!((second.node.as_str(), names), ("n1", vec!["gpu-0", "gpu-1"]));
+    assert!(second.message.contains("more are lost to later requests"), "{}", second.message);
+    // Nothing is known of the links of the other node.
+    let elsewhere = found.elsewhere.expect("another node");
+    assert_eq!(elsewhere.node, "n2");
+    let said = "the slowest link that must be used is a path that nothing is known of instead of";
+    assert!(elsewhere.message.contains(said), "{}", elsewhere.message);
+}
+
+#[test]
+fn a_lone_set_has_no_runner_up_and_equal_ones_are_counted() {
+    let small = |name: &str| gpus(name).replace("24Gi", "80Gi");
+    let all = choice(&(small("n1") + &gpu_pod("all", 4, "", "")), "all");
+    assert_eq!((all.equal_sets, all.runner_up, all.elsewhere), (Some(1), None, None));
+    assert_eq!(all.message.as_deref(), Some("no other set of devices of n1 would do"));
+    let islands = topology("n1", &[&[0, 1, 2, 3]]);
+    let pair = choice(&(small("n1") + &islands + &gpu_pod("pair", 2, "", "")), "pair");
+    assert_eq!((pair.equal_sets, pair.runner_up), (Some(6), None));
+    assert!(pair.message.expect("a sentence").starts_with("the choice is indifferent: 6 sets"));
 }
 
 #[test]
@@ -214,7 +255,7 @@ fn d7_users_of_one_claim_go_to_one_node() {
     let said = document(&mut world);
     for name in ["a", "b"] {
         assert_eq!(pod(&said, name).node.as_deref(), Some("n1"), "{said:?}");
-        assert_eq!(names(&said, name), ["gpu-0"]);
+        assert_eq!(names(&said, name), ["gpu-3"], "the smallest that would do");
         assert_eq!(pod(&said, name).devices[0].claim, "shared");
     }
     let plan = super::support::decided(&mut world);

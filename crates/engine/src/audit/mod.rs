@@ -10,9 +10,9 @@ pub(crate) mod rules;
 
 use std::collections::BTreeMap;
 
-use crate::cost::{Cost, Harm};
+use crate::cost::Cost;
 use crate::decision::{Act, Decision, Verdict};
-use crate::device::{self, Pick, Want};
+use crate::device::{self, Pick, Toll, Want};
 use crate::facts::{ClaimSpec, ClaimUse, Minimum, Request, Seat};
 use crate::name::{GroupKey, NodeKey, Shared};
 use crate::state::State;
@@ -130,7 +130,7 @@ impl Audit {
             }
             let _ = self.state.take(slot, seat);
         }
-        let of_devices = |c: &Cost| (c.alternatives, c.devices, c.harm.islands_broken);
+        let of_devices = |c: &Cost| (c.alternatives, c.devices, Toll::from(c.harm));
         if of_devices(&cost) != of_devices(told) {
             self.broken(group, None, "a placement costs what its devices cost");
         }
@@ -234,14 +234,20 @@ impl Audit {
             });
         }
         let claims: Vec<_> = wanted.iter().map(|(at, spec)| (*at, &**spec)).collect();
-        let want = Want { claims: &claims, align: &request.align, matches: &self.state.matches };
+        let named = request.claims.iter().filter_map(|claim| match claim {
+            ClaimUse::Named(key) => Some(key),
+            ClaimUse::Own(_) | ClaimUse::PerGroup(_) => None,
+        });
+        let fixed = self.state.devices_of(devices, named);
+        let (align, matches) = (&request.align, &self.state.matches);
+        let want = Want { claims: &claims, align, fixed: &fixed, matches };
         device::lawful(shape, usage, &want, &picks)
             .map_err(|breach| format!("devices: {breach:?}"))?;
         let price = device::price(shape, usage, &want, &picks).0.price;
         Ok(Cost {
             alternatives: price.alternatives,
             devices: price.devices,
-            harm: Harm { islands_broken: price.islands_broken, ..Harm::default() },
+            harm: price.toll.into(),
             ..Cost::default()
         })
     }

@@ -3,8 +3,9 @@
 
 use super::search::{Ask, Search};
 use super::trial::{Opening, Trial};
-use crate::decision::{Example, NodeReport, Report, Verdict};
+use crate::decision::{Choice, Example, NodeReport, Offered, Report, Verdict};
 use crate::name::{GroupKey, NodeKey};
+use crate::policy::DeviceOrder;
 use crate::reason::Reason;
 
 impl Trial<'_> {
@@ -38,7 +39,7 @@ impl Trial<'_> {
             if matches!(verdict, Verdict::Placed { short: Some(_), .. }) {
                 (object, looked) = self.look(slot, last, &nodes);
             }
-            reports.push(Report { group: key, verdict, object, nodes: looked });
+            reports.push(Report { group: key, verdict, object, nodes: looked, choice: None });
         }
         reports
     }
@@ -47,8 +48,43 @@ impl Trial<'_> {
         let opening = self.openings(slot).into_iter().next()?;
         let all = self.ranks.slots().to_vec();
         let (object, nodes) = self.look(slot, &opening, &all);
+        let choice = if object.is_empty() { self.choice(slot, &opening, &nodes) } else { None };
         let verdict = self.group(key, slot);
-        Some(Report { group: key.clone(), verdict, object, nodes })
+        Some(Report { group: key.clone(), verdict, object, nodes, choice })
+    }
+
+    /// What is chosen for an opening, beside what else there is.
+    fn choice(&mut self, slot: u32, opening: &Opening, nodes: &[NodeReport]) -> Option<Choice> {
+        if self.policy.device_order == DeviceOrder::Upstream {
+            return None;
+        }
+        // Nodes come in order of name: of equals the first is taken.
+        let offers = || nodes.iter().filter_map(|node| node.offer.as_ref());
+        let (best_cost, best_seat, _) = offers().min_by_key(|(cost, ..)| *cost)?;
+        let other = offers().filter(|(_, seat, _)| seat.node != best_seat.node);
+        let elsewhere = other.min_by_key(|(cost, ..)| *cost);
+        let elsewhere = elsewhere.map(|(cost, seat, proof)| Offered {
+            seat: seat.clone(),
+            cost: *cost,
+            proof: *proof,
+        });
+        let node = self.state.nodes.slot(&best_seat.node)?;
+        let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
+        let resolved = self.resolve(request, opening).ok()?;
+        let ask = Ask::new(request, self.state.request(request).clone(), resolved);
+        let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
+        let mut search = Search::new(self.policy, self.effort, memo);
+        let fit = search.node(self.state, &ask, node).ok()?;
+        let (equal, second) = search.rivals(self.state, &ask, node, &fit);
+        self.spent += search.spent;
+        let second = second.map(|fit| Offered {
+            seat: self.seat_on(opening, node, &fit),
+            cost: fit.cost,
+            proof: fit.proof,
+        });
+        let best =
+            Offered { seat: self.seat_on(opening, node, &fit), cost: *best_cost, proof: fit.proof };
+        Some(Choice { best, equal, second, elsewhere })
     }
 
     /// What stands before any node is looked at, and these nodes, for one opening.

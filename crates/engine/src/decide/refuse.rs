@@ -134,7 +134,9 @@ impl Ideal<'_> {
         }
         let healed = shape.healed();
         let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
-        let want = Want { claims: &claims, align: &wanted.align, matches: &state.matches };
+        let (align, matches) = (&wanted.align, &state.matches);
+        // In the emptied cluster no claim of the pod is allocated.
+        let want = Want { claims: &claims, align, fixed: &[], matches };
         let mut steps = self.search.effort.steps;
         let usage = Usage::free(&healed);
         let answer = device::choose(&healed, &usage, &want, self.search.policy, &mut steps);

@@ -13,7 +13,7 @@ use crate::check::fact::{self, Health};
 use crate::check::{Failing, room};
 use crate::cost::{Cost, Harm, TopologyCost};
 use crate::decision::{DeviceFacts, Facts, Proof};
-use crate::device::{self, Failure, Offer, Shape, Want};
+use crate::device::{self, Failure, Offer, Rivals, Shape, Want};
 use crate::facts::{Fault, Node, Request};
 use crate::name::{Name, Shared};
 use crate::policy::{Effort, Policy};
@@ -147,7 +147,7 @@ impl<'a> Search<'a> {
         }
         let wanted = self.wanted(state, ask, slot)?;
         self.look_at_devices(state, slot);
-        let offer = self.devices(state, &wanted, slot)?;
+        let offer = self.devices(state, ask, &wanted, slot)?;
         let cost = price(state, ask, &wanted, slot, soft, offer.as_deref());
         let proof = offer.as_ref().map_or(Proof::Proven, |o| o.proof);
         Ok(Fit { cost, proof, offer })
@@ -205,6 +205,7 @@ impl<'a> Search<'a> {
     fn devices(
         &mut self,
         state: &State,
+        ask: &Ask,
         wanted: &Shared<Wanted>,
         slot: u32,
     ) -> Result<Option<Arc<Offer>>, Failing> {
@@ -214,16 +215,24 @@ impl<'a> Search<'a> {
         let Some(devices) = state.nodes.at(slot).devices.as_deref() else {
             return Err(Failing::new(Reason::NoDevices, UNRESOLVABLE));
         };
-        match self.choose(state, wanted, devices) {
+        match self.choose(state, ask, wanted, devices) {
             Ok(offer) => Ok(Some(offer)),
             Err(failure) => Err(device_failing(&failure)),
         }
     }
 
     /// Chooses devices, or remembers.
-    fn choose(&mut self, state: &State, wanted: &Shared<Wanted>, devices: &NodeDevices) -> Answer {
+    fn choose(
+        &mut self,
+        state: &State,
+        ask: &Ask,
+        wanted: &Shared<Wanted>,
+        devices: &NodeDevices,
+    ) -> Answer {
         let Some(usage) = &devices.usage else { return Err(Arc::new(Failure::Bounded)) };
-        let key = usage.key();
+        let fixed = state.devices_of(devices, ask.pinned.iter().map(|pinned| &pinned.claim));
+        // What is remembered knows of no devices that were given before.
+        let key = usage.key().filter(|_| fixed.is_empty());
         if let (Some(memo), Some(key)) = (self.memo.as_deref(), key) {
             let at = Arc::as_ptr(devices.shape()) as usize;
             let known = memo.answers.get(wanted).and_then(|by| by.get(&at)?.by_usage.get(&key));
@@ -233,7 +242,8 @@ impl<'a> Search<'a> {
         }
         let mut steps = self.effort.steps;
         let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
-        let want = Want { claims: &claims, align: &wanted.align, matches: &state.matches };
+        let (align, matches) = (&wanted.align, &state.matches);
+        let want = Want { claims: &claims, align, fixed: &fixed, matches };
         let answer = device::choose(devices.shape(), usage, &want, self.policy, &mut steps)
             .map(Arc::new)
             .map_err(Arc::new);
@@ -251,6 +261,34 @@ impl<'a> Search<'a> {
         answer
     }
 
+    /// What else could have been chosen on a node that fits: the sets that cost as much, and the best
+    /// of the others with its cost.
+    pub(crate) fn rivals(
+        &mut self,
+        state: &State,
+        ask: &Ask,
+        slot: u32,
+        fit: &Fit,
+    ) -> (Option<u32>, Option<Fit>) {
+        let found = state.nodes.at(slot).devices.as_deref();
+        let found = found.and_then(|d| Some((d, d.held()?))).zip(fit.offer.as_deref());
+        let Some(((devices, (shape, usage)), best)) = found else { return (Some(1), None) };
+        let fixed = state.devices_of(devices, ask.pinned.iter().map(|pinned| &pinned.claim));
+        let Ok(wanted) = self.wanted(state, ask, slot) else { return (Some(1), None) };
+        let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
+        let (align, matches) = (&wanted.align, &state.matches);
+        let want = Want { claims: &claims, align, fixed: &fixed, matches };
+        let mut steps = self.effort.steps;
+        let Rivals { equal, second } = device::rivals(shape, usage, &want, best, &mut steps);
+        self.spent += self.effort.steps - steps;
+        let second = second.map(|offer| Fit {
+            cost: price(state, ask, &wanted, slot, fit.cost.soft, Some(&offer)),
+            proof: offer.proof,
+            offer: Some(Arc::new(offer)),
+        });
+        (equal, second)
+    }
+
     /// Every check that fails on a node, in kube-scheduler's order.
     pub(crate) fn all_checks(&mut self, state: &mut State, ask: &Ask, slot: u32) -> Vec<Failing> {
         let row = state.nodes.at(slot);
@@ -264,7 +302,7 @@ impl<'a> Search<'a> {
         match self.wanted(state, ask, slot) {
             Ok(wanted) => {
                 self.look_at_devices(state, slot);
-                failing.extend(self.devices(state, &wanted, slot).err());
+                failing.extend(self.devices(state, ask, &wanted, slot).err());
             }
             Err(one) => failing.push(one),
         }
@@ -350,15 +388,16 @@ fn price(
         left += i64::from(offer.map_or_else(free, |o| o.free_left));
     }
     let scarce_left = u32::try_from(left).unwrap_or(u32::MAX);
+    let price = offer.map(|o| o.price);
     Cost {
-        alternatives: offer.map_or(0, |o| o.alternatives),
+        alternatives: price.map_or(0, |p| p.alternatives),
         topology: TopologyCost::default(),
-        devices: offer.map(|o| o.cost).unwrap_or_default(),
+        devices: price.map(|p| p.devices).unwrap_or_default(),
         soft,
         harm: Harm {
-            islands_broken: offer.map_or(0, |o| o.islands_broken),
             nodes_broken: u16::from(taking && !used && scarce_left > 0),
             scarce_left,
+            ..price.map(|p| Harm::from(p.toll)).unwrap_or_default()
         },
     }
 }

@@ -103,6 +103,11 @@ impl<'a> Charges<'a> {
         }
     }
 
+    /// What is left of each counter.
+    pub(super) fn left(&self) -> &[i128] {
+        &self.counters
+    }
+
     /// Whether enough capacity is left for a share of device `at`.
     pub(super) fn has_room(&self, at: usize, draws: &[i128]) -> bool {
         let Some(sums) = self.consumed.get(at) else { return true };
@@ -112,7 +117,7 @@ impl<'a> Charges<'a> {
     }
 
     /// Whether taking the device takes counters, as things stand.
-    fn counts(&self, at: usize, admin: bool) -> bool {
+    pub(super) fn counts(&self, at: usize, admin: bool) -> bool {
         let traits: &Traits = &self.shape.devices[at].traits;
         let again = traits.shareable && self.shares[at] > 0;
         !admin && !again && !traits.counters.is_empty()

@@ -11,11 +11,12 @@ use super::explain::{self, explain, stage_facts};
 use super::judge::price;
 use super::matches::Matches;
 use super::problem::{Lens, MOST, Problem};
-use super::search::{Chosen, Outcome, search};
+use super::search::{Aim, Chosen, Outcome, search};
 use super::shape::{PoolTrouble, Shape};
 use super::sieve::sieve;
 use super::usage::Usage;
 use super::walk::{error_of, is_listed, may_err, walk};
+use super::wear::Toll;
 
 /// What one pod wants of a node's devices: its claims that are not allocated yet.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,9 @@ pub(crate) struct Want<'a> {
     pub(crate) claims: &'a [(u16, &'a ClaimSpec)],
     /// Nearness wished for over all of the pod's devices.
     pub(crate) align: &'a [Align],
+    /// The pod's devices of claims that are allocated already, as indices in the shape's devices:
+    /// they count for nearness, and nothing is decided about them.
+    pub(crate) fixed: &'a [u16],
     /// What selectors say.
     pub(crate) matches: &'a Matches,
 }
@@ -31,12 +35,8 @@ pub(crate) struct Want<'a> {
 /// A set of devices that a pod can be given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// Sum of the indices chosen in prioritised lists.
-    pub(crate) alternatives: u32,
-    /// How far apart the devices are.
-    pub(crate) cost: DeviceCost,
-    /// Islands that were whole and free and would be used in part.
-    pub(crate) islands_broken: u16,
+    /// What it is compared by.
+    pub(crate) price: Price,
     /// The devices, in the order of claims and requests.
     pub(crate) picks: Vec<Pick>,
     /// Whether a better set was ruled out.
@@ -94,8 +94,8 @@ pub(crate) struct Price {
     pub(crate) alternatives: u32,
     /// How far apart the devices are.
     pub(crate) devices: DeviceCost,
-    /// Islands broken.
-    pub(crate) islands_broken: u16,
+    /// What it takes from later requests.
+    pub(crate) toll: Toll,
     /// Devices, not shareable ones, that stay free on the node: fewer is a tighter fit, and none
     /// leaves no node broken.
     pub(crate) free_left: u32,
@@ -136,8 +136,12 @@ pub(crate) fn choose(
         };
     }
     let problem = Problem::new(lens);
-    let Outcome { best, cut } = search(&problem, upstream, steps);
-    let Some((standing, chosen)) = best else {
+    if !upstream && problem.could_put_cards_last() {
+        return cards_last(&problem, steps);
+    }
+    let aim = if upstream { Aim::First } else { Aim::Best };
+    let Outcome { best, cut, .. } = search(&problem, aim, steps);
+    let Some(best) = best else {
         return Err(if cut { Failure::Bounded } else { explain(&lens, steps) });
     };
     let proof = match (upstream, cut) {
@@ -145,24 +149,52 @@ pub(crate) fn choose(
         (false, true) => Proof::Bounded,
         (false, false) => Proof::Proven,
     };
-    let picks: Vec<Pick> = chosen.iter().map(|c| pick(&problem, *c)).collect();
-    let price = standing.price;
-    Ok(Offer {
-        alternatives: price.alternatives,
-        cost: price.devices,
-        islands_broken: price.islands_broken,
-        free_left: free_left(shape, usage, &picks),
-        picks,
-        proof,
-    })
+    Ok(offer(&problem, best, proof))
+}
+
+/// Steps spent at least on finding the first by name of those that cost the same.
+const NAME_STEPS: u64 = 20_000;
+
+/// As [`choose`] where requests for network cards come before others: the best is found with them
+/// last, and the first by name of those that cost as much in the order of the requests.
+fn cards_last(problem: &Problem<'_>, steps: &mut u64) -> Result<Offer, Failure> {
+    let turned = Problem::new(Lens { cards_last: true, ..problem.lens });
+    let before = *steps;
+    let Outcome { best, cut, .. } = search(&turned, Aim::Best, steps);
+    let Some(best) = best else {
+        return Err(if cut { Failure::Bounded } else { explain(&problem.lens, steps) });
+    };
+    if !cut {
+        let mut few = (*steps).min(NAME_STEPS + 4 * (before - *steps));
+        *steps -= few;
+        let first = search(problem, Aim::FirstAt(best.0.price), &mut few).best;
+        *steps += few;
+        if let Some(first) = first {
+            return Ok(offer(problem, first, Proof::Proven));
+        }
+    }
+    // Where a bound ended the search for the name alone, another of the same cost does.
+    let proof = if cut { Proof::Bounded } else { Proof::Proven };
+    let mut offer = offer(&turned, best, proof);
+    offer.picks.sort_by_key(|pick| (pick.claim, pick.request));
+    Ok(offer)
+}
+
+/// What a search found, as it is offered.
+pub(super) fn offer(
+    problem: &Problem<'_>,
+    (standing, chosen): (Standing, Vec<Chosen>),
+    proof: Proof,
+) -> Offer {
+    let Lens { shape, usage, .. } = problem.lens;
+    let picks: Vec<Pick> = chosen.iter().map(|c| pick(problem, *c)).collect();
+    Offer { price: standing.price, free_left: free_left(shape, usage, &picks), picks, proof }
 }
 
 /// The offer of a set that was found step by step.
 fn walked(lens: &Lens<'_>, picks: Vec<Pick>) -> Offer {
-    let Price { alternatives, devices, islands_broken, free_left } =
-        price(lens.shape, lens.usage, lens.want, &picks).0.price;
-    let (cost, proof) = (devices, Proof::FirstFit);
-    Offer { alternatives, cost, islands_broken, picks, proof, free_left }
+    let (standing, free_left) = price(lens.shape, lens.usage, lens.want, &picks);
+    Offer { price: standing.price, picks, proof: Proof::FirstFit, free_left }
 }
 
 /// Indices of devices, requests and alternatives fit: the API's limits are far below.

@@ -13,7 +13,7 @@ use crate::reason::Reason;
 
 use super::choose::{Failure, Want, index};
 use super::problem::{Lens, MOST, Problem, Rule, covers, rules};
-use super::search::search;
+use super::search::{Aim, search};
 use super::sets::{Lack, value_of};
 use super::shape::{PoolTrouble, Shape};
 use super::sieve::{Stage, sieve, untolerated, verdict};
@@ -79,7 +79,7 @@ pub(super) fn alternative<'a>(want: &Want<'a>, line: usize, at: usize) -> &'a Al
 
 /// Whether the question has an answer.
 fn feasible(lens: Lens<'_>, steps: &mut u64) -> Result<bool, Cut> {
-    let outcome = search(&Problem::new(lens), true, steps);
+    let outcome = search(&Problem::new(lens), Aim::First, steps);
     if outcome.cut { Err(Cut) } else { Ok(outcome.best.is_some()) }
 }
 

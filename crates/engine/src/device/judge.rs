@@ -6,16 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::change::{Derived, Match};
-use crate::cost::DeviceCost;
+use crate::cost::{DeviceCost, NicCost};
 use crate::facts::{
-    Align, Alternative, Amount, AttributeValue, ClaimSpec, Constraint, Effect, Level, LinkClass,
+    Align, Alternative, Amount, AttributeValue, Capacity, ClaimSpec, Constraint, Effect, Level,
+    Link,
 };
+use crate::name::Name;
 
 use super::capacity::{draw, is_plain};
 use super::choose::{Pick, Price, Standing, Want, free_left};
 use super::ring::best_ring;
 use super::shape::Shape;
 use super::usage::Usage;
+use super::wear::Toll;
 
 /// What makes a set unlawful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,7 +87,23 @@ pub(crate) fn lawful(
         }
         required(shape, &spec.align, &of)?;
     }
-    required(shape, want.align, &picks.iter().collect::<Vec<_>>())
+    let of_pod = pods_devices(want, picks);
+    if !picks.is_empty()
+        && want.align.iter().any(|a| a.required && !aligned(shape, a.level, &of_pod))
+    {
+        return Err(Breach::Align);
+    }
+    Ok(())
+}
+
+/// All of the pod's devices, those of claims that were allocated before included.
+fn pods_devices(want: &Want<'_>, picks: &[Pick]) -> BTreeSet<usize> {
+    let chosen = picks.iter().map(|p| p.device);
+    chosen.chain(want.fixed.iter().copied()).map(usize::from).collect()
+}
+
+fn devices_of(picks: &[&Pick]) -> BTreeSet<usize> {
+    picks.iter().map(|p| usize::from(p.device)).collect()
 }
 
 fn asked<'a>(want: &Want<'a>, pick: &Pick) -> Result<&'a Alternative, Breach> {
@@ -310,19 +329,22 @@ pub(super) fn keeps_levels(shape: &Shape, want: &Want<'_>, picks: &[Pick]) -> bo
 }
 
 fn required(shape: &Shape, aligns: &[Align], of: &[&Pick]) -> Result<(), Breach> {
+    let of = devices_of(of);
     let broken =
-        !of.is_empty() && aligns.iter().any(|a| a.required && !aligned(shape, a.level, of));
+        !of.is_empty() && aligns.iter().any(|a| a.required && !aligned(shape, a.level, &of));
     if broken { Err(Breach::Align) } else { Ok(()) }
 }
 
-/// Whether the devices are of one domain at `level`, and something is known of it.
-fn aligned(shape: &Shape, level: Level, of: &[&Pick]) -> bool {
-    let devices = || of.iter().map(|p| usize::from(p.device));
-    let domains: BTreeSet<Option<u32>> = devices()
-        .filter(|at| shape.must_align(*at, level))
-        .map(|at| shape.domain(at, level))
-        .collect();
-    devices().any(|at| shape.joins(at, level)) && domains.len() <= 1 && !domains.contains(&None)
+/// Whether the devices are of one domain at `level`, and something is known of it. One device alone
+/// is in one domain, whatever is known.
+fn aligned(shape: &Shape, level: Level, of: &BTreeSet<usize>) -> bool {
+    if of.len() <= 1 {
+        return true;
+    }
+    let must: Vec<usize> = of.iter().copied().filter(|at| shape.must_align(*at, level)).collect();
+    let domains: BTreeSet<Option<u16>> = must.iter().map(|at| shape.domain(*at, level)).collect();
+    of.iter().any(|at| shape.joins(*at, level))
+        && (must.len() <= 1 || domains.len() == 1 && !domains.contains(&None))
 }
 
 /// What `picks`, lawful ones, cost, and how many exclusive devices stay free.
@@ -336,9 +358,9 @@ pub(crate) fn price(
         picks.iter().map(|p| ((p.claim, p.request), p.alternative)).collect();
     let alternatives = chosen.values().map(|a| u32::from(*a)).sum();
     let devices = device_cost(shape, want, picks);
-    let islands_broken = broken(shape, usage, picks);
+    let toll = toll(shape, usage, picks);
     let free_left = free_left(shape, usage, picks);
-    let price = Price { alternatives, devices, islands_broken, free_left };
+    let price = Price { alternatives, devices, toll, free_left };
     let rank = |p: &Pick| shape.devices[usize::from(p.device)].rank;
     let mut sorted: Vec<(usize, u16, u16, u16)> = Vec::new();
     for (at, (claim, _)) in want.claims.iter().enumerate() {
@@ -353,34 +375,60 @@ pub(crate) fn price(
 
 fn device_cost(shape: &Shape, want: &Want<'_>, picks: &[Pick]) -> DeviceCost {
     let mut unaligned = 0;
-    let mut wish = |aligns: &[Align], of: &[&Pick]| {
+    let mut wish = |aligns: &[Align], of: &BTreeSet<usize>| {
         let unmet = aligns.iter().filter(|a| !a.required && !aligned(shape, a.level, of));
         unaligned += unmet.count();
     };
     for (claim, spec) in want.claims {
-        wish(&spec.align, &picks.iter().filter(|p| p.claim == *claim).collect::<Vec<_>>());
+        let of: Vec<&Pick> = picks.iter().filter(|p| p.claim == *claim).collect();
+        wish(&spec.align, &devices_of(&of));
     }
-    wish(want.align, &picks.iter().collect::<Vec<_>>());
-    let devices: BTreeSet<usize> = picks.iter().map(|p| usize::from(p.device)).collect();
-    let beyond_first = |n: usize| u16::try_from(n.saturating_sub(1)).unwrap_or(u16::MAX);
-    let domains = |level: Level| {
-        let known: BTreeSet<u32> =
-            devices.iter().filter_map(|at| shape.domain(*at, level)).collect();
-        beyond_first(known.len())
-    };
+    let devices = pods_devices(want, picks);
+    wish(want.align, &devices);
+    let numa: BTreeSet<u16> = devices.iter().filter_map(|at| shape.numa(*at)).collect();
     let gpus: Vec<usize> = devices.iter().copied().filter(|at| shape.is_accelerator(*at)).collect();
-    let nics = devices.iter().any(|at| shape.devices[*at].accelerator == Some(false));
+    let dark = shape.is_silent() && devices.len() > 1;
+    let link = |a: usize, b: usize| shape.link(gpus[a], gpus[b]);
+    let pairs = (0..gpus.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let farthest = pairs.map(|(a, b)| link(a, b)).max().unwrap_or(Link::IDEAL);
+    let [off_switch, off_root, off_numa] = [Level::Switch, Level::Root, Level::Numa]
+        .map(|level| without_partner(shape, level, &devices));
     DeviceCost {
         unaligned: u16::try_from(unaligned).unwrap_or(u16::MAX),
         islands: beyond_first(islands(shape, &gpus)),
-        slowest: if shape.is_silent() && devices.len() > 1 {
-            LinkClass::Unknown
-        } else {
-            best_ring(gpus.len(), |a, b| shape.link(gpus[a], gpus[b]))
-        },
-        roots: if nics { domains(Level::Root) } else { 0 },
-        numa: domains(Level::Numa),
+        slowest: if dark { Link::UNKNOWN } else { best_ring(gpus.len(), link) },
+        farthest: if dark { Link::UNKNOWN } else { farthest },
+        nics: NicCost { off_switch, off_root, off_numa },
+        numa: beyond_first(numa.len()),
     }
+}
+
+fn beyond_first(n: usize) -> u16 {
+    u16::try_from(n.saturating_sub(1)).unwrap_or(u16::MAX)
+}
+
+/// Network cards and served devices that find no fair share of each other in their own domain.
+fn without_partner(shape: &Shape, level: Level, devices: &BTreeSet<usize>) -> u16 {
+    let (nics, others): (Vec<usize>, Vec<usize>) =
+        devices.iter().partition(|at| shape.is_nic(**at));
+    let served: Vec<usize> = others.into_iter().filter(|at| shape.is_served(*at)).collect();
+    if nics.is_empty() || served.is_empty() {
+        return 0;
+    }
+    let of = |all: &[usize], domain: u16| {
+        all.iter().filter(|at| shape.domain(**at, level) == Some(domain)).count()
+    };
+    let all: BTreeSet<Option<u16>> = devices.iter().map(|at| shape.domain(*at, level)).collect();
+    let lone = |these: &[usize], those: &[usize]| {
+        let share = these.len().div_ceil(those.len());
+        let beyond = all
+            .iter()
+            .flatten()
+            .map(|domain| of(these, *domain).saturating_sub(share * of(those, *domain)));
+        let unknown = these.iter().filter(|at| shape.domain(**at, level).is_none()).count();
+        beyond.sum::<usize>() + unknown
+    };
+    u16::try_from(lone(&served, &nics) + lone(&nics, &served)).unwrap_or(u16::MAX)
 }
 
 /// Islands among accelerators; one whose island is unknown is its own, where any are known.
@@ -390,25 +438,117 @@ fn islands(shape: &Shape, gpus: &[usize]) -> usize {
     if !any {
         return 0;
     }
-    let known: BTreeSet<u32> = gpus.iter().filter_map(|at| island(*at)).collect();
+    let known: BTreeSet<u16> = gpus.iter().filter_map(|at| island(*at)).collect();
     known.len() + gpus.iter().filter(|at| island(**at).is_none()).count()
 }
 
-/// Islands whose devices were all untouched, of which some are used and some are not.
-fn broken(shape: &Shape, usage: &Usage, picks: &[Pick]) -> u16 {
-    let mut islands: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+/// What is left of every counter after `picks`.
+fn after(shape: &Shape, usage: &Usage, picks: &[Pick]) -> Vec<i128> {
+    let mut left = usage.counters_left.clone();
+    // Who only looks takes nothing.
+    let takes: Vec<&Pick> = picks.iter().filter(|p| !p.admin).collect();
+    for (n, pick) in takes.iter().enumerate() {
+        let at = usize::from(pick.device);
+        let traits = &shape.devices[at].traits;
+        let again = takes[..n].iter().any(|p| p.device == pick.device)
+            || usage.shares.get(at).is_some_and(|s| *s > 0);
+        if traits.counters.is_empty() || traits.shareable && again {
+            continue;
+        }
+        for (left, counter) in left.iter_mut().zip(&shape.counters) {
+            if counter.pool == shape.devices[at].pool {
+                *left = left.saturating_sub(counter.used_by(&traits.counters));
+            }
+        }
+    }
+    left
+}
+
+/// What `picks` take from later requests, by comparing before and after.
+fn toll(shape: &Shape, usage: &Usage, picks: &[Pick]) -> Toll {
+    let before = &usage.counters_left;
+    let after = after(shape, usage, picks);
+    let free = |at: usize, left: &[i128], picks: &[Pick]| {
+        let device = &shape.devices[at];
+        let of = || picks.iter().filter(|p| usize::from(p.device) == at);
+        let shared = device.traits.shareable
+            && (of().any(|p| !p.admin) || usage.shares.get(at).is_some_and(|s| *s > 0));
+        let given = !device.traits.shareable && of().any(|p| !p.admin);
+        let enough = left.iter().zip(&shape.counters).all(|(left, counter)| {
+            let used = counter.used_by(&device.traits.counters);
+            counter.pool != device.pool || used == 0 || used <= *left
+        });
+        !usage.is_taken(at) && !given && shape.trouble(at).is_none() && (shared || enough)
+    };
+    let all = 0..shape.devices.len();
+    let lost = |at: &usize| free(*at, before, &[]) && !free(*at, &after, picks);
+    let lost: Vec<usize> = all.clone().filter(lost).collect();
+    let sizes = lost.iter().map(|at| size(shape, *at, |c| c.nanos));
+    let mut lost_mi = sizes.fold(0, u32::saturating_add);
+    let mut shared_mi = 0u32;
+    let mut wholes_used = 0;
+    for at in all.clone() {
+        let traits = &shape.devices[at].traits;
+        let of = picks.iter().filter(|p| usize::from(p.device) == at);
+        let takes: Vec<&Pick> = of.filter(|p| traits.shareable || !p.admin).collect();
+        if takes.is_empty() {
+            continue;
+        }
+        wholes_used += u16::from(traits.counters.is_empty() && usage.is_untouched(at));
+        if traits.shareable {
+            let consumed = |c: &Capacity| {
+                let position = traits.capacity.iter().position(|own| own.name == c.name);
+                position.map_or(0, |p| usage.consumed[at][p])
+            };
+            let room = size(shape, at, |c| c.nanos.saturating_sub(consumed(c)));
+            shared_mi = shared_mi.saturating_add(room);
+            for pick in takes {
+                let share = pick.share.iter().flatten();
+                let draw = |c: &Capacity| {
+                    share.clone().find(|(name, _)| *name == c.name).map_or(0, |(_, n)| *n)
+                };
+                lost_mi = lost_mi.saturating_add(size(shape, at, draw));
+            }
+        }
+    }
+    let mut sets: BTreeMap<(u16, &Name), (bool, bool)> = BTreeMap::new();
+    for (counter, (before, after)) in shape.counters.iter().zip(before.iter().zip(&after)) {
+        let set = sets.entry((counter.pool, &counter.set)).or_insert((true, false));
+        set.0 &= *before == counter.total;
+        set.1 |= before != after;
+    }
+    wholes_used += sets.values().filter(|(untouched, used)| *untouched && *used).count() as u16;
+    Toll { islands_broken: broken(shape, usage, picks, &lost), wholes_used, lost_mi, shared_mi }
+}
+
+/// An amount of the capacity that tells a device's size, in Mi, rounded up.
+fn size(shape: &Shape, at: usize, amount: impl Fn(&Capacity) -> i128) -> u32 {
+    let capacity = &shape.devices[at].traits.capacity;
+    let memory = capacity.iter().find(|c| &*c.name == "memory" || c.name.ends_with("/memory"));
+    let most = capacity.iter().map(|c| c.nanos).max();
+    let greatest = || capacity.iter().find(|c| Some(c.nanos) == most);
+    let amount = memory.or_else(greatest).map_or(0, amount);
+    let mi = 1_000_000_000 << 20;
+    u32::try_from((amount.max(0) + (mi - 1)) / mi).unwrap_or(u32::MAX)
+}
+
+/// Islands whose devices were all untouched, of which some are used and some are neither used nor
+/// lost.
+fn broken(shape: &Shape, usage: &Usage, picks: &[Pick], lost: &[usize]) -> u16 {
+    let mut islands: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for at in 0..shape.devices.len() {
         if let Some(domain) = shape.domain(at, Level::Island) {
             islands.entry(domain).or_default().push(at);
         }
     }
-    let used = |at: &&usize| {
-        let shareable = shape.devices[**at].traits.shareable;
-        picks.iter().any(|p| usize::from(p.device) == **at && (!p.admin || shareable))
+    let used = |at: &usize| {
+        let shareable = shape.devices[*at].traits.shareable;
+        picks.iter().any(|p| usize::from(p.device) == *at && (!p.admin || shareable))
     };
     let is_broken = |of: &&Vec<usize>| {
-        let count = of.iter().filter(used).count();
-        of.iter().all(|at| usage.is_untouched(*at)) && count > 0 && count < of.len()
+        of.iter().all(|at| usage.is_untouched(*at))
+            && of.iter().any(used)
+            && of.iter().any(|at| !used(at) && !lost.contains(at))
     };
     u16::try_from(islands.values().filter(is_broken).count()).unwrap_or(u16::MAX)
 }

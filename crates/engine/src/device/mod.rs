@@ -14,19 +14,28 @@ mod choose;
 mod explain;
 mod judge;
 mod matches;
+mod overlay;
 mod problem;
 mod ring;
+mod rivals;
 mod search;
 mod sets;
 mod shape;
 mod sieve;
+mod spans;
+mod stock;
 #[cfg(test)]
 mod tests;
+mod units;
 mod usage;
 mod walk;
+mod wear;
 
 pub(crate) use choose::{Failure, Offer, Pick, Want, choose, free_left};
 pub(crate) use judge::{lawful, price};
 pub(crate) use matches::Matches;
+pub use ring::best_ring;
+pub(crate) use rivals::{Rivals, rivals};
 pub(crate) use shape::{Here, Shape, View, gather};
 pub(crate) use usage::{Held, Usage};
+pub(crate) use wear::Toll;

@@ -6,7 +6,7 @@
 //! be equal, must differ, or are counted.
 
 use crate::facts::{
-    Align, Alternative, Amount, AttributeValue, ClaimSpec, Constraint, Level, LinkClass, Traits,
+    Align, Alternative, Amount, AttributeValue, ClaimSpec, Constraint, Level, Traits,
 };
 
 use super::bits::{self, Mask};
@@ -14,6 +14,7 @@ use super::choose::Want;
 use super::sets::{Link, SetRule, value_of};
 use super::shape::Shape;
 use super::sieve::{Stage, sieve};
+use super::spans::Spans;
 use super::usage::Usage;
 
 /// Devices that one claim's allocation can hold.
@@ -51,6 +52,9 @@ pub(super) struct Lens<'a> {
     pub(super) ask: Option<usize>,
     /// Only so many of the hard rules.
     pub(super) rules: usize,
+    /// Requests for network cards after all others, whatever the order of the claims: their places
+    /// depend on what they serve.
+    pub(super) cards_last: bool,
 }
 
 impl<'a> Lens<'a> {
@@ -59,7 +63,8 @@ impl<'a> Lens<'a> {
         let lines = (0, want.claims.iter().map(|(_, c)| c.requests.len()).sum());
         let rules = usize::MAX;
         let (by_rank, strict, pin, ask) = (true, false, None, None);
-        Self { shape, usage, want, by_rank, strict, lines, pin, ask, rules }
+        let cards_last = false;
+        Self { shape, usage, want, by_rank, strict, lines, pin, ask, rules, cards_last }
     }
 }
 
@@ -121,6 +126,10 @@ pub(super) enum Kind {
 pub(super) struct Axis {
     pub(super) kind: Kind,
     pub(super) value: Vec<u16>,
+    /// Values from here on are of one device each, which has no domain that is known.
+    pub(super) alone: u16,
+    /// It is about all of the pod's devices, also those that are not chosen here.
+    pub(super) of_pod: bool,
     /// Positions by value; for `Near` and `Match`, those that may stand beside one of that value.
     pub(super) same: Vec<Mask>,
     /// Some value can't be compared: the order of the devices matters, and the whole set is judged.
@@ -154,26 +163,33 @@ pub(super) struct Choice<'a> {
     pub(super) draws: Vec<Vec<i128>>,
     /// The axes that judge it.
     pub(super) axes: Vec<usize>,
+    /// The least that so many devices of it add, from none to all that it asks for.
+    pub(super) least: Vec<Least>,
     /// The rules over sets that judge it.
     pub(super) sets: Vec<Link<'a>>,
 }
 
-/// The parts of the cost that count domains, by position.
-#[derive(Debug, Default)]
-pub(super) struct Spans {
-    /// Nothing is known of any accelerator's links.
-    pub(super) silent: bool,
-    pub(super) island: Vec<u16>,
-    pub(super) root: Vec<u16>,
-    pub(super) numa: Vec<u16>,
-    pub(super) accelerator: Vec<bool>,
-    pub(super) nic: Vec<bool>,
-    /// Best and second best link to another accelerator that could be chosen.
-    pub(super) links: Vec<(LinkClass, LinkClass)>,
-    /// The domain of the island, where all its devices are untouched.
-    pub(super) whole: Vec<Option<usize>>,
-    /// How many devices each such island has.
-    pub(super) whole_sizes: Vec<usize>,
+/// The least that a number of devices adds to what a set takes from later requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Least {
+    /// Untouched wholes touched.
+    pub(super) wholes: u16,
+    /// Size lost, in Mi.
+    pub(super) lost_mi: u32,
+}
+
+impl Least {
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            wholes: self.wholes.saturating_add(other.wholes),
+            lost_mi: self.lost_mi.saturating_add(other.lost_mi),
+        }
+    }
+
+    /// The lesser of both, part by part.
+    fn or(self, other: Self) -> Self {
+        Self { wholes: self.wholes.min(other.wholes), lost_mi: self.lost_mi.min(other.lost_mi) }
+    }
 }
 
 /// The question.
@@ -181,6 +197,8 @@ pub(super) struct Problem<'a> {
     pub(super) lens: Lens<'a>,
     /// The device at each position.
     pub(super) order: Vec<usize>,
+    /// Devices of the pod's claims that were allocated before.
+    pub(super) fixed: Vec<usize>,
     pub(super) words: usize,
     pub(super) lines: Vec<Line<'a>>,
     pub(super) axes: Vec<Axis>,
@@ -188,8 +206,13 @@ pub(super) struct Problem<'a> {
     pub(super) spans: Spans,
     /// The position before, of those that are interchangeable with this one.
     pub(super) before: Vec<Option<usize>>,
+    /// Of positions on a GPU that is given out in partitions: its counter set, and the one before that
+    /// is alike.
+    pub(super) units: Vec<Option<(usize, usize)>>,
     /// Most devices that the lines from here on can take.
     pub(super) rest: Vec<usize>,
+    /// The least that the lines from here on add.
+    pub(super) rest_least: Vec<Least>,
     /// It was seen at once that nothing fits.
     pub(super) hopeless: bool,
 }
@@ -199,22 +222,33 @@ impl<'a> Problem<'a> {
         let mut problem = Self {
             lens,
             order: Vec::new(),
+            fixed: Vec::new(),
             words: 0,
             lines: Vec::new(),
             axes: Vec::new(),
             sets: Vec::new(),
             spans: Spans::default(),
             before: Vec::new(),
+            units: Vec::new(),
             rest: Vec::new(),
+            rest_least: Vec::new(),
             hopeless: false,
         };
+        problem.fixed = lens.want.fixed.iter().map(|at| usize::from(*at)).collect();
+        problem.fixed.sort_unstable();
+        problem.fixed.dedup();
         let sieved = problem.sieve_all();
         problem.place(&sieved);
         problem.fill_lines(sieved);
         problem.add_axes();
-        problem.spans = problem.spans_of();
         problem.narrow();
+        problem.spans = Spans::of(&problem);
+        if lens.cards_last {
+            let spans = &problem.spans;
+            problem.lines.sort_by_key(|line| spans.is_for_cards(line));
+        }
         problem.before = super::search::twins(&problem);
+        problem.units = super::units::units(&problem);
         for at in 1..problem.lines.len() {
             problem.lines[at].twin = problem.twin(at);
         }
@@ -222,6 +256,9 @@ impl<'a> Problem<'a> {
         for at in (0..problem.lines.len()).rev() {
             let most = problem.lines[at].choices.iter().map(|c| c.count).max();
             problem.rest[at] = problem.rest[at + 1] + most.unwrap_or(0);
+        }
+        if lens.by_rank {
+            problem.weigh();
         }
         problem
     }
@@ -291,6 +328,7 @@ impl<'a> Problem<'a> {
                     fit: vec![0; self.words],
                     draws: Vec::new(),
                     axes: Vec::new(),
+                    least: Vec::new(),
                     sets: Vec::new(),
                 };
                 for (position, device) in self.order.iter().enumerate() {
@@ -358,7 +396,8 @@ impl<'a> Problem<'a> {
             }
         }
         let same = masks(self.words, &value, known.len(), |_| false);
-        self.axes.push(Axis { kind, value, same, loose, known: false });
+        let (alone, of_pod) = (CODES, false);
+        self.axes.push(Axis { kind, value, alone, of_pod, same, loose, known: false });
     }
 
     /// Whether a constraint compares more than one scalar a device.
@@ -405,9 +444,11 @@ impl<'a> Problem<'a> {
 
     fn add_level(&mut self, kind: Kind, claim: Option<usize>, level: Level) {
         let shape = self.lens.shape;
-        let mut known: Vec<u32> = Vec::new();
-        let mut value = Vec::with_capacity(self.order.len());
-        for device in &self.order {
+        let of_pod = claim.is_none();
+        let mut known: Vec<u16> = Vec::new();
+        let mut value = Vec::with_capacity(self.order.len() + self.fixed.len());
+        let fixed = self.fixed.iter().filter(|_| of_pod);
+        for device in self.order.iter().chain(fixed) {
             value.push(if !shape.joins(*device, level) {
                 OUT
             } else if !shape.must_align(*device, level) {
@@ -416,93 +457,87 @@ impl<'a> Problem<'a> {
                 shape.domain(*device, level).map_or(LACK, |domain| number(&mut known, domain))
             });
         }
+        // A device whose domain is not known is in the domain of no other.
+        let alone = u16::try_from(known.len()).unwrap_or(CODES);
+        let mut next = alone;
+        for value in value.iter_mut().filter(|value| **value == LACK) {
+            *value = next.min(CODES - 1);
+            next = next.saturating_add(1);
+        }
         let at = self.axes.len();
-        let lacking = mask_of(self.words, &value, |v| v == LACK);
+        let of_order = &value[..self.order.len()];
+        let same = masks(self.words, of_order, usize::from(next), |v| v == OUT || v == IDLE);
         let mut inside = 0;
         for line in self.lines.iter_mut().filter(|l| claim.is_none_or(|c| c == l.claim)) {
             inside += 1;
             for choice in &mut line.choices {
                 choice.axes.push(at);
-                if kind == Kind::Near {
-                    choice.fit.iter_mut().zip(&lacking).for_each(|(fit, lack)| *fit &= !lack);
+                for fixed in value[self.order.len()..].iter().filter(|_| kind == Kind::Near) {
+                    if let Some(same) = same.get(usize::from(*fixed)) {
+                        choice.fit.iter_mut().zip(same).for_each(|(fit, same)| *fit &= same);
+                    }
                 }
             }
         }
         let claims = self.lens.want.claims.iter().enumerate();
         let scope = claims.filter(|(c, _)| claim.is_none_or(|claim| claim == *c));
         let wanted: usize = scope.map(|(_, (_, spec))| spec.requests.len()).sum();
-        let same = masks(self.words, &value, known.len(), |v| v == OUT || v == IDLE);
-        self.axes.push(Axis {
-            kind,
-            value,
-            same,
-            loose: false,
-            known: inside == wanted && inside > 0,
+        let known = inside == wanted && inside > 0;
+        self.axes.push(Axis { kind, value, alone, of_pod, same, loose: false, known });
+    }
+
+    /// Whether it is worth while, and changes nothing but the order of names, to go through requests
+    /// for network cards after all others.
+    pub(super) fn could_put_cards_last(&self) -> bool {
+        let cards = |line: &Line| self.spans.is_for_cards(line);
+        let first = self.lines.iter().position(cards);
+        let last = self.lines.iter().rposition(|line| !cards(line));
+        let plain = self.lines.iter().all(|line| {
+            let of_claims = line.twin.is_some_and(|twin| self.lines[twin].claim != line.claim);
+            !of_claims && line.choices.iter().all(|choice| !choice.admin)
         });
+        self.spans.cards.is_some()
+            && first.zip(last).is_some_and(|(first, last)| first < last)
+            && plain
+            && !self.is_loose()
     }
 
-    fn spans_of(&self) -> Spans {
+    /// Whether the device at a position is the pod's already.
+    pub(super) fn is_fixed(&self, position: usize) -> bool {
+        !self.fixed.is_empty() && self.fixed.contains(&self.order[position])
+    }
+
+    /// Works out the least that each choice, and all lines from each on, take from later requests.
+    fn weigh(&mut self) {
         let shape = self.lens.shape;
-        let order = &self.order;
-        let mut spans = Spans { silent: shape.is_silent(), ..Spans::default() };
-        let island = |at: usize| shape.domain(at, Level::Island);
-        let islands =
-            (0..shape.devices.len()).any(|at| shape.is_accelerator(at) && island(at).is_some());
-        let (mut known, mut roots, mut numas) = (Vec::new(), Vec::new(), Vec::new());
-        for &device in order {
-            let accelerator = shape.is_accelerator(device);
-            spans.accelerator.push(accelerator);
-            spans.nic.push(shape.devices[device].accelerator == Some(false));
-            spans.island.push(match island(device) {
-                _ if !accelerator || !islands => OUT,
-                Some(domain) => number(&mut known, domain),
-                None => SOLO,
-            });
-            let of = |level, known| {
-                shape.domain(device, level).map_or(OUT, |domain| number(known, domain))
-            };
-            spans.root.push(of(Level::Root, &mut roots));
-            spans.numa.push(of(Level::Numa, &mut numas));
-        }
-        let gpus: Vec<usize> =
-            order.iter().copied().filter(|at| shape.is_accelerator(*at)).collect();
-        for &a in order {
-            let (mut best, mut second) = (LinkClass::Unknown, LinkClass::Unknown);
-            for &b in gpus.iter().filter(|&&b| b != a) {
-                let class = shape.link(a, b);
-                if class < best {
-                    (best, second) = (class, best);
-                } else {
-                    second = second.min(class);
-                }
+        for choice in self.lines.iter_mut().flat_map(|l| &mut l.choices) {
+            let mut each: Vec<Least> = Vec::with_capacity(self.order.len());
+            for position in bits::iter(&choice.fit) {
+                let device = self.order[position];
+                let traits = &shape.devices[device].traits;
+                each.push(match choice.admin || traits.shareable {
+                    true => Least::default(),
+                    false => Least {
+                        wholes: u16::from(traits.counters.is_empty()),
+                        lost_mi: shape.stock.size[device],
+                    },
+                });
             }
-            spans.links.push((best, second));
-        }
-        self.whole_islands(&mut spans);
-        spans
-    }
-
-    fn whole_islands(&self, spans: &mut Spans) {
-        let Lens { shape, usage, .. } = self.lens;
-        let mut domains: Vec<(u32, usize, bool)> = Vec::new();
-        for at in 0..shape.devices.len() {
-            let Some(domain) = shape.domain(at, Level::Island) else { continue };
-            let free = usage.is_untouched(at);
-            match domains.iter_mut().find(|(d, ..)| *d == domain) {
-                Some((_, size, whole)) => {
-                    *size += 1;
-                    *whole &= free;
-                }
-                None => domains.push((domain, 1, free)),
+            each.sort_unstable_by_key(|least| least.lost_mi);
+            let wholes = each.iter().map(|least| least.wholes).min().unwrap_or(0);
+            let mut sum = Least::default();
+            choice.least = vec![sum];
+            for one in each.iter().take(choice.count) {
+                sum = sum.and(Least { wholes, lost_mi: one.lost_mi });
+                choice.least.push(sum);
             }
         }
-        domains.retain(|(.., whole)| *whole);
-        spans.whole_sizes = domains.iter().map(|(_, size, _)| *size).collect();
-        let of = |&device: &usize| {
-            let domain = shape.domain(device, Level::Island)?;
-            domains.iter().position(|(d, ..)| *d == domain)
-        };
-        spans.whole = self.order.iter().map(of).collect();
+        self.rest_least = vec![Least::default(); self.lines.len() + 1];
+        for at in (0..self.lines.len()).rev() {
+            let all = self.lines[at].choices.iter().filter_map(|c| c.least.last().copied());
+            self.rest_least[at] =
+                self.rest_least[at + 1].and(all.reduce(Least::or).unwrap_or_default());
+        }
     }
 
     /// Strikes out values whose group is too small for what is asked of it, and sees at once where
@@ -537,7 +572,8 @@ impl<'a> Problem<'a> {
                         same.get(usize::from(v))
                             .is_some_and(|s| bits::count_both(s, &group) < needed)
                     };
-                    let gone = mask_of(self.words, &self.axes[axis].value, small);
+                    let gone =
+                        mask_of(self.words, &self.axes[axis].value[..self.order.len()], small);
                     let choices = self.lines.iter_mut().flat_map(|l| &mut l.choices);
                     for choice in choices.filter(|c| c.axes.contains(&axis)) {
                         choice.fit.iter_mut().zip(&gone).for_each(|(fit, gone)| *fit &= !gone);
@@ -617,7 +653,7 @@ fn count(alternative: &Alternative, stages: &[Stage], ask: Option<usize>) -> Opt
 }
 
 /// The number of a value, by first appearance.
-fn number<T: PartialEq>(known: &mut Vec<T>, value: T) -> u16 {
+pub(super) fn number<T: PartialEq>(known: &mut Vec<T>, value: T) -> u16 {
     let at = known.iter().position(|k| *k == value).unwrap_or_else(|| {
         known.push(value);
         known.len() - 1

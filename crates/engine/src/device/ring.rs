@@ -1,24 +1,32 @@
 //! What a set of devices is worth to a ring collective: its best ring's worst edge.
 
-use crate::facts::LinkClass;
+use crate::facts::Link;
 
 /// Up to so many devices the answer is exact by dynamic programming over subsets.
 const EXACT: usize = 16;
 /// Devices looked at beyond that before a threshold counts as not met.
 const EFFORT: u32 = 20_000;
 
-/// The bottleneck edge of the best ring through `0..n`, where `link` is symmetric. One device has
-/// the best link of all, two have their own. Beyond 16 devices a ring that can't be found within a
-/// fixed effort counts as absent, so that the answer is the same everywhere.
-pub(super) fn best_ring(n: usize, link: impl Fn(usize, usize) -> LinkClass) -> LinkClass {
+/// The bottleneck edge of the best ring through `0..n`, where `link` is symmetric. One device needs
+/// no link, two have their own. Beyond 16 devices a ring that can't be found within a fixed effort
+/// counts as absent, so that the answer is the same everywhere.
+pub fn best_ring(n: usize, link: impl Fn(usize, usize) -> Link) -> Link {
     match n {
-        0 | 1 => LinkClass::Nvlink,
+        0 | 1 => Link::IDEAL,
         2 => link(0, 1),
         _ => {
-            let floor = (0..n).map(|a| second_best(n, a, &link)).max();
-            let mut at = floor.unwrap_or(LinkClass::Unknown);
-            while at != LinkClass::Unknown && !has_ring(n, |a, b| link(a, b) <= at) {
-                at = worse(at);
+            let floor = (0..n).map(|a| second_best(n, a, &link)).max().unwrap_or(Link::UNKNOWN);
+            let worse = |than: Link| {
+                let pairs = (1..n).flat_map(|a| (0..a).map(move |b| (a, b)));
+                pairs.map(|(a, b)| link(a, b)).filter(|edge| *edge > than).min()
+            };
+            let mut at = floor;
+            while !has_ring(n, |a, b| link(a, b) <= at) {
+                match worse(at) {
+                    Some(next) => at = next,
+                    // Every edge is allowed: what the search beyond 16 devices can't find.
+                    None => return at,
+                }
             }
             at
         }
@@ -26,8 +34,8 @@ pub(super) fn best_ring(n: usize, link: impl Fn(usize, usize) -> LinkClass) -> L
 }
 
 /// A ring enters and leaves each device, so none is better than the second best link of any.
-fn second_best(n: usize, a: usize, link: &impl Fn(usize, usize) -> LinkClass) -> LinkClass {
-    let (mut best, mut second) = (LinkClass::Unknown, LinkClass::Unknown);
+fn second_best(n: usize, a: usize, link: &impl Fn(usize, usize) -> Link) -> Link {
+    let (mut best, mut second) = (Link::UNKNOWN, Link::UNKNOWN);
     for b in (0..n).filter(|&b| b != a) {
         let class = link(a, b);
         if class < best {
@@ -37,17 +45,6 @@ fn second_best(n: usize, a: usize, link: &impl Fn(usize, usize) -> LinkClass) ->
         }
     }
     second
-}
-
-fn worse(class: LinkClass) -> LinkClass {
-    match class {
-        LinkClass::Nvlink => LinkClass::Switch,
-        LinkClass::Switch => LinkClass::Switches,
-        LinkClass::Switches => LinkClass::HostBridge,
-        LinkClass::HostBridge => LinkClass::Numa,
-        LinkClass::Numa => LinkClass::System,
-        LinkClass::System | LinkClass::Unknown => LinkClass::Unknown,
-    }
 }
 
 /// Whether the graph on `0..n`, `n` at least 3, has a ring through all.
@@ -129,15 +126,24 @@ fn extend(
 mod tests {
     use super::*;
     use crate::device::tests::Chance;
+    use crate::facts::LinkClass;
 
     /// A ring of so many devices with these links between neighbours and `rest` elsewhere.
     fn ring(edges: &[LinkClass], rest: LinkClass) -> LinkClass {
+        best(edges.len(), |a, b| path(edges, rest, a, b))
+    }
+
+    fn best(n: usize, link: impl Fn(usize, usize) -> LinkClass) -> LinkClass {
+        best_ring(n, |a, b| link(a, b).into()).class()
+    }
+
+    fn path(edges: &[LinkClass], rest: LinkClass, a: usize, b: usize) -> LinkClass {
         let n = edges.len();
-        best_ring(n, |a, b| match (a.min(b), a.max(b)) {
+        match (a.min(b), a.max(b)) {
             (low, high) if high == low + 1 => edges[low],
             (0, high) if high == n - 1 => edges[high],
             _ => rest,
-        })
+        }
     }
 
     #[test]
@@ -155,10 +161,10 @@ mod tests {
         let link = |a: usize, b: usize| {
             if slow.contains(&(a.min(b), a.max(b))) { LinkClass::System } else { LinkClass::Nvlink }
         };
-        assert_eq!(best_ring(4, link), LinkClass::Nvlink);
+        assert_eq!(best(4, link), LinkClass::Nvlink);
         // Three of them need the slow pair.
         let three = [0, 1, 2];
-        assert_eq!(best_ring(3, |a, b| link(three[a], three[b])), LinkClass::System);
+        assert_eq!(best(3, |a, b| link(three[a], three[b])), LinkClass::System);
     }
 
     #[test]
@@ -169,17 +175,19 @@ mod tests {
 
     #[test]
     fn best_ring_is_the_best_over_all_orders() {
-        let classes = [LinkClass::Nvlink, LinkClass::Switch, LinkClass::System, LinkClass::Unknown];
+        let nvlinks = |gbps| Link::new(LinkClass::Nvlink, gbps);
+        let system = LinkClass::System.into();
+        let classes = [nvlinks(50), nvlinks(25), LinkClass::Nvlink.into(), system, Link::UNKNOWN];
         let mut chance = Chance::new(7);
         for _ in 0..2_000 {
             let n = 2 + chance.below(6);
-            let links: Vec<LinkClass> = (0..n * n).map(|_| *chance.pick(&classes)).collect();
+            let links: Vec<Link> = (0..n * n).map(|_| *chance.pick(&classes)).collect();
             let link = |a: usize, b: usize| links[a.min(b) * n + a.max(b)];
             let mut order: Vec<usize> = (0..n).collect();
-            let mut best = LinkClass::Unknown;
+            let mut best = Link::UNKNOWN;
             permute(&mut order, 1, &mut |p| {
                 let worst = (0..n).map(|i| link(p[i], p[(i + 1) % n])).max();
-                best = best.min(worst.unwrap_or(LinkClass::Nvlink));
+                best = best.min(worst.unwrap_or(Link::IDEAL));
             });
             assert_eq!(best_ring(n, link), best, "{n} {links:?}");
         }

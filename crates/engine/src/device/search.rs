@@ -3,19 +3,23 @@
 //! Positions are tried in ascending order, so sets come in the order of their names and the first of
 //! equal cost is the one that wins. A branch is left when the rules leave too few devices, when all
 //! it could still give costs as much as what was found, or when it only exchanges interchangeable
-//! devices or requests: of such sets the first is the smallest. With `first` the first set is taken.
+//! devices or requests: of such sets the first is the smallest.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
-use crate::cost::DeviceCost;
-use crate::facts::LinkClass;
+use crate::cost::{DeviceCost, NicCost};
+use crate::facts::Link;
 
 use super::bits::{self, Mask};
 use super::charge::Charges;
 use super::choose::{Price, Standing, free_left};
-use super::problem::{Axis, CODES, Choice, IDLE, Kind, LACK, Line, MOST, ODD, OUT, Problem, SOLO};
+use super::problem::{Axis, CODES, Choice, IDLE, Kind, Least, Line, MOST, ODD, OUT, Problem, SOLO};
 use super::ring::best_ring;
+use super::rivals::SETS_MAX;
 use super::sets::{Members, SetRule};
+use super::spans::CardTally;
+use super::wear::{Taking, Wear};
 
 /// One device chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +29,27 @@ pub(super) struct Chosen {
     pub(super) position: usize,
 }
 
+/// Which set is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// The best.
+    Best,
+    /// The first, in the order of positions.
+    First,
+    /// The best of those that cost more than this.
+    Above(Price),
+    /// All that cost this, up to a number.
+    Equal(Price),
+    /// The first, in the order of positions, that costs this: there is none better.
+    FirstAt(Price),
+}
+
 /// How a search ended.
 pub(super) struct Outcome {
     /// The best set found, and its cost.
     pub(super) best: Option<(Standing, Vec<Chosen>)>,
+    /// The sets of devices that cost what was asked for.
+    pub(super) equal: BTreeSet<Vec<usize>>,
     /// Whether the bound ended it.
     pub(super) cut: bool,
 }
@@ -39,13 +60,14 @@ enum Flow {
     Stop,
 }
 
-/// Searches `problem`; with `first` it stops at the first set. `steps` is what may be spent.
-pub(super) fn search(problem: &Problem<'_>, first: bool, steps: &mut u64) -> Outcome {
-    let mut search = Search::new(problem, first, steps);
+/// Searches `problem`. `steps` is what may be spent.
+pub(super) fn search(problem: &Problem<'_>, aim: Aim, steps: &mut u64) -> Outcome {
+    let mut search = Search::new(problem, aim, steps);
     if !problem.hopeless {
         let _ended = search.line(0);
     }
-    Outcome { best: search.best, cut: search.cut }
+    let Search { best, equal, cut, .. } = search;
+    Outcome { best, equal, cut }
 }
 
 /// How often each value is among the chosen.
@@ -53,7 +75,6 @@ pub(super) fn search(problem: &Problem<'_>, first: bool, steps: &mut u64) -> Out
 struct Tally {
     counts: Vec<u16>,
     distinct: usize,
-    lacking: usize,
     /// Chosen whose driver has part in the level.
     joined: usize,
 }
@@ -66,7 +87,6 @@ impl Tally {
     fn add(&mut self, value: u16) {
         self.joined += usize::from(value != OUT);
         match value {
-            LACK => self.lacking += 1,
             SOLO => self.distinct += 1,
             OUT | IDLE | ODD => {}
             v => {
@@ -80,7 +100,6 @@ impl Tally {
     fn remove(&mut self, value: u16) {
         self.joined -= usize::from(value != OUT);
         match value {
-            LACK => self.lacking -= 1,
             SOLO => self.distinct -= 1,
             OUT | IDLE | ODD => {}
             v => {
@@ -96,9 +115,18 @@ impl Tally {
     }
 }
 
+/// What can still follow what is chosen.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// Devices, at most.
+    most: usize,
+    /// What they add at least.
+    least: Least,
+}
+
 struct Search<'p, 'a> {
     p: &'p Problem<'a>,
-    first: bool,
+    aim: Aim,
     steps: &'p mut u64,
     chosen: Vec<Chosen>,
     /// The ranks chosen, in the same order.
@@ -108,25 +136,27 @@ struct Search<'p, 'a> {
     alternatives: u32,
     /// How often each position is chosen.
     held: Vec<u16>,
-    /// How often each position is chosen in earnest: not only looked at.
-    used: Vec<u16>,
     tallies: Vec<Tally>,
     islands: Tally,
-    roots: Tally,
     numa: Tally,
-    nics: usize,
-    accelerators: usize,
+    cards: CardTally,
+    /// Accelerators of the pod, each once, as devices; with the slowest of their pairs and, once
+    /// there are as many as every set has, their best ring.
+    accelerators: Vec<usize>,
+    links: Vec<(Link, Option<Link>)>,
     /// Exclusive devices that nobody holds, and how many of them are given.
     free: u32,
     given: u32,
-    /// How many devices of each whole island are chosen in earnest.
-    broken: Vec<usize>,
+    wear: Wear<'p>,
+    /// How many devices of each counter set are chosen.
+    begun: Vec<u16>,
     charges: Charges<'a>,
     /// Those chosen under each rule over sets.
     members: Vec<Members<'a>>,
     /// Masks of what is left, one for each device chosen and line begun, the innermost last.
     masks: Vec<u64>,
     best: Option<(Standing, Vec<Chosen>)>,
+    equal: BTreeSet<Vec<usize>>,
     /// How often a better set was found.
     found: u32,
     cut: bool,
@@ -137,35 +167,93 @@ fn values(of: &[u16]) -> usize {
 }
 
 impl<'p, 'a> Search<'p, 'a> {
-    fn new(p: &'p Problem<'a>, first: bool, steps: &'p mut u64) -> Self {
+    fn new(p: &'p Problem<'a>, aim: Aim, steps: &'p mut u64) -> Self {
         let n = p.order.len();
-        let usage = p.lens.usage;
-        Self {
+        let (shape, usage) = (p.lens.shape, p.lens.usage);
+        let mut search = Self {
             p,
-            first,
+            aim,
             steps,
             chosen: Vec::new(),
             positions: Vec::new(),
             starts: Vec::new(),
             alternatives: 0,
             held: vec![0; n],
-            used: vec![0; n],
             tallies: p.axes.iter().map(|a| Tally::new(values(&a.value))).collect(),
             islands: Tally::new(values(&p.spans.island)),
-            roots: Tally::new(values(&p.spans.root)),
             numa: Tally::new(values(&p.spans.numa)),
-            nics: 0,
-            accelerators: 0,
-            free: free_left(p.lens.shape, usage, &[]),
+            cards: p.spans.cards.as_ref().map(CardTally::new).unwrap_or_default(),
+            accelerators: Vec::new(),
+            links: Vec::new(),
+            free: free_left(shape, usage, &[]),
             given: 0,
-            broken: vec![0; p.spans.whole_sizes.len()],
-            charges: Charges::new(p.lens.shape, usage),
+            wear: Wear::new(shape, usage, &p.spans.whole),
+            begun: vec![0; if p.units.is_empty() { 0 } else { shape.stock.devices_on.len() }],
+            charges: Charges::new(shape, usage),
             members: vec![Members::default(); p.sets.len()],
             masks: Vec::with_capacity(p.words * 8),
             best: None,
+            equal: BTreeSet::new(),
             found: 0,
             cut: false,
+        };
+        for at in n..n + p.fixed.len() {
+            search.count_in(at);
+            for (axis, tally) in p.axes.iter().zip(&mut search.tallies) {
+                if axis.of_pod {
+                    tally.add(axis.value[at]);
+                }
+            }
         }
+        search
+    }
+
+    /// Counts the device at a position, or one that is the pod's already, among those whose places
+    /// are compared.
+    fn count_in(&mut self, at: usize) {
+        let p = self.p;
+        self.islands.add(p.spans.island[at]);
+        self.numa.add(p.spans.numa[at]);
+        if let Some(cards) = &p.spans.cards {
+            self.cards.add(cards, at, false);
+        }
+        if !p.spans.accelerator[at] {
+            return;
+        }
+        let device = p.order.get(at).or_else(|| p.fixed.get(at - p.order.len())).copied();
+        let Some(device) = device else { return };
+        let shape = p.lens.shape;
+        let before = self.links.last().map_or(Link::IDEAL, |(farthest, _)| *farthest);
+        let own = self.accelerators.iter().map(|other| shape.link(*other, device));
+        let farthest = own.fold(before, Link::max);
+        self.accelerators.push(device);
+        let all = p.spans.accelerators == Some(self.accelerators.len());
+        self.links.push((farthest, all.then(|| self.best_ring())));
+    }
+
+    fn count_out(&mut self, at: usize) {
+        let p = self.p;
+        self.islands.remove(p.spans.island[at]);
+        self.numa.remove(p.spans.numa[at]);
+        if let Some(cards) = &p.spans.cards {
+            self.cards.add(cards, at, true);
+        }
+        if p.spans.accelerator[at] {
+            self.accelerators.pop();
+            self.links.pop();
+        }
+    }
+
+    fn best_ring(&self) -> Link {
+        let of = &self.accelerators;
+        best_ring(of.len(), |a, b| self.p.lens.shape.link(of[a], of[b]))
+    }
+
+    /// What can follow when `left` more devices of a choice are to come, and the lines after it.
+    fn ahead(&self, at: usize, choice: &Choice, left: usize) -> Ahead {
+        let own = choice.least.get(left).copied().unwrap_or_default();
+        let rest = self.p.rest_least.get(at + 1).copied().unwrap_or_default();
+        Ahead { most: left + self.p.rest[at + 1], least: own.and(rest) }
     }
 
     fn line(&mut self, at: usize) -> Flow {
@@ -183,7 +271,7 @@ impl<'p, 'a> Search<'p, 'a> {
             let base = self.masks.len();
             self.begin(line, choice);
             let enough = bits::count(&self.masks[base..]) >= choice.count;
-            if enough && !self.hopeless(choice.count + p.rest[at + 1]) {
+            if enough && !self.hopeless(self.ahead(at, choice, choice.count)) {
                 let from = self.start(at, c);
                 flow = self.slots(at, c, from, choice.count);
             }
@@ -251,7 +339,7 @@ impl<'p, 'a> Search<'p, 'a> {
                 return Flow::Stop;
             }
             // Devices further on have greater names: only a lower cost could still win.
-            if self.found > found && self.at_best(left + p.rest[at + 1]) {
+            if self.found > found && self.at_best(self.ahead(at, choice, left)) {
                 return Flow::On;
             }
             position = next + 1;
@@ -266,14 +354,22 @@ impl<'p, 'a> Search<'p, 'a> {
         if p.before[position].is_some_and(|twin| self.held[twin] == 0) {
             return Flow::On;
         }
+        // And so of GPUs that are alike.
+        if let Some(Some((own, twin))) = p.units.get(position)
+            && self.begun[*own] == 0
+            && self.begun[*twin] == 0
+        {
+            return Flow::On;
+        }
         let chosen = Chosen { line: at, choice: c, position };
+        let charged = self.charges.counts(p.order[position], choice.admin);
         if !self.charge(choice, chosen) {
             return Flow::On;
         }
-        self.push(choice, chosen);
+        self.push(choice, chosen, charged);
         let mut flow = Flow::On;
         let orderly = p.lens.by_rank || self.in_order(choice);
-        if orderly && !self.hopeless(left - 1 + p.rest[at + 1]) {
+        if orderly && !self.hopeless(self.ahead(at, choice, left - 1)) {
             let base = self.masks.len();
             self.masks.extend_from_within(base - p.words..);
             for axis in &choice.axes {
@@ -330,7 +426,8 @@ impl<'p, 'a> Search<'p, 'a> {
         self.charges.give(self.p.order[position], draws, choice.admin);
     }
 
-    fn push(&mut self, choice: &Choice<'a>, chosen: Chosen) {
+    /// Notes a device as chosen; `charged`: it drew on its counters.
+    fn push(&mut self, choice: &Choice<'a>, chosen: Chosen, charged: bool) {
         let p = self.p;
         let position = chosen.position;
         self.chosen.push(chosen);
@@ -339,20 +436,20 @@ impl<'p, 'a> Search<'p, 'a> {
             self.tallies[*axis].add(p.axes[*axis].value[position]);
         }
         self.held[position] += 1;
-        if self.held[position] == 1 {
-            self.islands.add(p.spans.island[position]);
-            self.roots.add(p.spans.root[position]);
-            self.numa.add(p.spans.numa[position]);
-            self.nics += usize::from(p.spans.nic[position]);
-            self.accelerators += usize::from(p.spans.accelerator[position]);
+        if self.held[position] == 1 && !p.spans.fixed[position] {
+            self.count_in(position);
         }
-        self.given += u32::from(self.gives(choice, position));
-        if self.earnest(choice, position) {
-            self.used[position] += 1;
-            if let (1, Some(island)) = (self.used[position], p.spans.whole[position]) {
-                self.broken[island] += 1;
-            }
-        }
+        let gives = self.gives(choice, position);
+        self.given += u32::from(gives);
+        let taking = Taking {
+            earnest: self.earnest(choice, position),
+            gives,
+            left: charged.then(|| self.charges.left()),
+            shares: !choice.admin,
+            draws: choice.draws.get(position).map_or(&[][..], |d| d),
+        };
+        self.wear.push(p.order[position], taking);
+        self.begin_sets(p.order[position], 1);
     }
 
     fn pop(&mut self, choice: &Choice<'a>, chosen: Chosen) {
@@ -364,21 +461,22 @@ impl<'p, 'a> Search<'p, 'a> {
             self.tallies[*axis].remove(p.axes[*axis].value[position]);
         }
         self.held[position] -= 1;
-        if self.held[position] == 0 {
-            self.islands.remove(p.spans.island[position]);
-            self.roots.remove(p.spans.root[position]);
-            self.numa.remove(p.spans.numa[position]);
-            self.nics -= usize::from(p.spans.nic[position]);
-            self.accelerators -= usize::from(p.spans.accelerator[position]);
+        if self.held[position] == 0 && !p.spans.fixed[position] {
+            self.count_out(position);
         }
         self.given -= u32::from(self.gives(choice, position));
-        if self.earnest(choice, position) {
-            self.used[position] -= 1;
-            if let (0, Some(island)) = (self.used[position], p.spans.whole[position]) {
-                self.broken[island] -= 1;
-            }
-        }
+        self.wear.pop();
+        self.begin_sets(p.order[position], -1);
         self.discharge(choice, position);
+    }
+
+    fn begin_sets(&mut self, device: usize, by: i16) {
+        if self.begun.is_empty() {
+            return;
+        }
+        for set in self.p.lens.shape.stock.sets_of.get(device).into_iter().flatten() {
+            self.begun[*set] = self.begun[*set].saturating_add_signed(by);
+        }
     }
 
     fn earnest(&self, choice: &Choice<'a>, position: usize) -> bool {
@@ -423,25 +521,32 @@ impl<'p, 'a> Search<'p, 'a> {
         })
     }
 
-    /// The least that a set with what is chosen can cost; `more` devices at most can follow.
-    fn floor(&self, more: usize) -> Price {
+    /// The least that a set with what is chosen can cost.
+    fn floor(&self, ahead: Ahead) -> Price {
+        let mut toll = self.wear.toll(ahead.most);
+        toll.wholes_used = toll.wholes_used.saturating_add(ahead.least.wholes);
+        toll.lost_mi = toll.lost_mi.saturating_add(ahead.least.lost_mi);
         Price {
             alternatives: self.alternatives,
             devices: self.device_cost(false),
-            islands_broken: self.islands_broken(more),
-            free_left: self.free_left(more),
+            toll,
+            free_left: self.free_left(ahead.most),
         }
     }
 
     /// Whether no set with what is chosen can cost less than what was found.
-    fn at_best(&self, more: usize) -> bool {
-        self.best.as_ref().is_some_and(|(best, _)| self.floor(more) >= best.price)
+    fn at_best(&self, ahead: Ahead) -> bool {
+        self.best.as_ref().is_some_and(|(best, _)| self.floor(ahead) >= best.price)
     }
 
     /// Whether nothing below can beat what was found.
-    fn hopeless(&self, more: usize) -> bool {
+    fn hopeless(&self, ahead: Ahead) -> bool {
+        match self.aim {
+            Aim::Equal(price) | Aim::FirstAt(price) => return self.floor(ahead) > price,
+            Aim::Best | Aim::First | Aim::Above(_) => {}
+        }
         let Some((best, _)) = &self.best else { return false };
-        match self.floor(more).cmp(&best.price) {
+        match self.floor(ahead).cmp(&best.price) {
             Ordering::Less => false,
             Ordering::Greater => true,
             Ordering::Equal => {
@@ -455,75 +560,89 @@ impl<'p, 'a> Search<'p, 'a> {
     /// set with them can cost.
     fn device_cost(&self, all: bool) -> DeviceCost {
         let p = self.p;
-        let unmet = |(axis, tally): &(&Axis, &Tally)| {
+        let unmet = |(at, (axis, tally)): &(usize, (&Axis, &Tally))| {
             axis.kind == Kind::Wish
-                && (tally.distinct > 1 || tally.lacking > 0 || all && tally.joined == 0)
+                && (tally.distinct > 1 || all && tally.joined == 0 && self.are_several(*at))
         };
-        let unaligned = p.axes.iter().zip(&self.tallies).filter(unmet).count();
-        let slowest = if all { self.slowest() } else { self.slowest_at_least() };
+        let unaligned = p.axes.iter().zip(&self.tallies).enumerate().filter(unmet).count();
+        let (slowest, farthest) = self.slowest(all);
         DeviceCost {
             unaligned: u16::try_from(unaligned).unwrap_or(u16::MAX),
             islands: self.islands.beyond_first(),
             slowest,
-            roots: if self.nics > 0 { self.roots.beyond_first() } else { 0 },
+            farthest,
+            nics: self.off_nics(all),
             numa: self.numa.beyond_first(),
         }
     }
 
-    /// Whether several devices are chosen of whose links nothing is known.
-    fn is_in_the_dark(&self) -> bool {
-        let first = self.chosen.first().map(|c| c.position);
-        self.p.spans.silent && self.chosen.iter().any(|c| Some(c.position) != first)
+    /// Whether several devices are under an axis: one alone is near itself, whatever is known.
+    fn are_several(&self, axis: usize) -> bool {
+        let p = self.p;
+        let fixed = p.fixed.iter().copied().filter(|_| p.axes[axis].of_pod);
+        let under = |o: &&Chosen| p.lines[o.line].choices[o.choice].axes.contains(&axis);
+        let chosen = self.chosen.iter().filter(under).map(|o| p.order[o.position]);
+        let mut devices = fixed.chain(chosen);
+        let first = devices.next();
+        devices.any(|device| Some(device) != first)
     }
 
-    fn slowest(&self) -> LinkClass {
-        if self.is_in_the_dark() {
-            return LinkClass::Unknown;
-        }
-        if self.accelerators < 2 {
-            return LinkClass::Nvlink;
-        }
+    fn off_nics(&self, all: bool) -> NicCost {
+        let Some(cards) = &self.p.spans.cards else { return NicCost::default() };
+        let totals = if all { Some(self.cards.chosen()) } else { cards.totals };
+        let Some(totals) = totals else { return NicCost::default() };
+        let [off_switch, off_root, off_numa] = self.cards.off(totals);
+        NicCost { off_switch, off_root, off_numa }
+    }
+
+    /// Whether several devices are the pod's and nothing is known of links.
+    fn is_in_the_dark(&self) -> bool {
         let p = self.p;
-        let mut of: Vec<usize> = Vec::with_capacity(self.accelerators);
-        for chosen in &self.chosen {
-            let at = p.order[chosen.position];
-            if p.spans.accelerator[chosen.position] && !of.contains(&at) {
-                of.push(at);
-            }
+        if !p.spans.silent {
+            return false;
         }
-        best_ring(of.len(), |a, b| p.lens.shape.link(of[a], of[b]))
+        let chosen = self.chosen.iter().map(|c| p.order[c.position]);
+        let mut devices = p.fixed.iter().copied().chain(chosen);
+        let first = devices.next();
+        devices.any(|device| Some(device) != first)
+    }
+
+    /// The slowest link that must be used, and the slowest of all pairs: of what is chosen where that
+    /// is `all`, else no worse than that of any set with it.
+    fn slowest(&self, all: bool) -> (Link, Link) {
+        if self.is_in_the_dark() {
+            return (Link::UNKNOWN, Link::UNKNOWN);
+        }
+        let (farthest, ring) = self.links.last().copied().unwrap_or((Link::IDEAL, None));
+        let slowest = match ring {
+            Some(ring) => ring,
+            None if all => self.best_ring(),
+            None => self.slowest_at_least(),
+        };
+        (slowest, farthest)
     }
 
     /// Each accelerator of two or more uses a link of its own, of three or more two.
-    fn slowest_at_least(&self) -> LinkClass {
-        let mut least = LinkClass::Nvlink;
-        if self.is_in_the_dark() {
-            return LinkClass::Unknown;
+    fn slowest_at_least(&self) -> Link {
+        let spans = &self.p.spans;
+        let many = spans.accelerators.unwrap_or(0).max(self.accelerators.len());
+        if many < 2 || spans.links.is_empty() {
+            return Link::IDEAL;
         }
-        if self.accelerators < 2 {
-            return least;
-        }
-        for chosen in &self.chosen {
-            if self.p.spans.accelerator[chosen.position] {
-                let (best, second) = self.p.spans.links[chosen.position];
-                least = least.max(if self.accelerators > 2 { second } else { best });
-            }
-        }
-        least
-    }
-
-    /// Whole islands that are used in part, and stay so whatever the `more` devices are.
-    fn islands_broken(&self, more: usize) -> u16 {
-        let sizes = &self.p.spans.whole_sizes;
-        let broken = |(used, size): &(&usize, &usize)| **used > 0 && *size - *used > more;
-        let count = self.broken.iter().zip(sizes).filter(broken).count();
-        u16::try_from(count).unwrap_or(u16::MAX)
+        let n = self.p.order.len();
+        let chosen = self.chosen.iter().map(|c| c.position).chain(n..n + self.p.fixed.len());
+        let used = chosen.filter(|at| spans.accelerator[*at]).map(|at| {
+            let (best, second) = spans.links[at];
+            if many > 2 { second } else { best }
+        });
+        used.max().unwrap_or(Link::IDEAL)
     }
 
     fn leaf(&mut self) -> Flow {
         let p = self.p;
         for (at, (axis, tally)) in p.axes.iter().zip(&self.tallies).enumerate() {
-            let unknown = axis.kind == Kind::Near && axis.known && tally.joined == 0;
+            let unknown =
+                axis.kind == Kind::Near && axis.known && tally.joined == 0 && self.are_several(at);
             let broken = axis.loose && p.lens.by_rank && !self.holds_loosely(at, true);
             if unknown || broken {
                 return Flow::On;
@@ -538,13 +657,20 @@ impl<'p, 'a> Search<'p, 'a> {
         let alternative = |o: &Chosen| {
             u16::try_from(p.lines[o.line].choices[o.choice].alternative).unwrap_or(u16::MAX)
         };
+        let price = Price {
+            alternatives: self.alternatives,
+            devices: self.device_cost(true),
+            toll: self.wear.toll(0),
+            free_left: self.free_left(0),
+        };
+        match self.aim {
+            Aim::Above(least) if price <= least => return Flow::On,
+            Aim::Equal(wanted) => return self.add_equal(price == wanted),
+            Aim::FirstAt(wanted) if price != wanted => return Flow::On,
+            Aim::Best | Aim::First | Aim::Above(_) | Aim::FirstAt(_) => {}
+        }
         let standing = Standing {
-            price: Price {
-                alternatives: self.alternatives,
-                devices: self.device_cost(true),
-                islands_broken: self.islands_broken(0),
-                free_left: self.free_left(0),
-            },
+            price,
             ranks: self.positions.clone(),
             order: self.chosen.iter().map(alternative).collect(),
         };
@@ -552,7 +678,23 @@ impl<'p, 'a> Search<'p, 'a> {
             self.best = Some((standing, self.chosen.clone()));
             self.found += 1;
         }
-        if self.first { Flow::Stop } else { Flow::On }
+        match self.aim {
+            Aim::First | Aim::FirstAt(_) => Flow::Stop,
+            Aim::Best | Aim::Above(_) | Aim::Equal(_) => Flow::On,
+        }
+    }
+}
+
+impl Search<'_, '_> {
+    /// Notes the set that is chosen as one of those that were asked for.
+    fn add_equal(&mut self, is: bool) -> Flow {
+        if is {
+            let mut set: Vec<usize> =
+                self.chosen.iter().map(|chosen| self.p.order[chosen.position]).collect();
+            set.sort_unstable();
+            self.equal.insert(set);
+        }
+        if self.equal.len() < SETS_MAX { Flow::On } else { Flow::Stop }
     }
 }
 
@@ -587,8 +729,8 @@ pub(super) fn twins(p: &Problem<'_>) -> Vec<Option<usize>> {
 /// A number that interchangeable positions share.
 fn mark(p: &Problem<'_>, at: usize) -> u64 {
     let fits = p.lines.iter().flat_map(|l| &l.choices).map(|c| u64::from(bits::has(&c.fit, at)));
-    let values = p.axes.iter().map(|a| u64::from(a.value[at]));
-    let spans = [p.spans.island[at], p.spans.root[at], p.spans.numa[at]].map(u64::from);
+    let values = p.axes.iter().map(|a| u64::from(a.value[at].min(a.alone)));
+    let spans = [p.spans.island[at], p.spans.numa[at]].map(u64::from);
     fits.chain(values)
         .chain(spans)
         .fold(0, |mark, v| mark.wrapping_mul(0x9e37_79b9).wrapping_add(v))
@@ -602,13 +744,10 @@ fn same_kind(p: &Problem<'_>, a: usize, b: usize) -> bool {
     choices().all(|c| bits::has(&c.fit, a) == bits::has(&c.fit, b))
         && choices().all(|c| c.draws.get(a) == c.draws.get(b))
         && choices().all(|c| c.sets.iter().all(|link| link.values[a] == link.values[b]))
-        && p.axes.iter().all(|axis| axis.value[a] == axis.value[b])
-        && spans.island[a] == spans.island[b]
-        && spans.root[a] == spans.root[b]
-        && spans.numa[a] == spans.numa[b]
-        && spans.accelerator[a] == spans.accelerator[b]
-        && spans.nic[a] == spans.nic[b]
-        && spans.whole[a] == spans.whole[b]
+        && p.axes.iter().all(|axis| same_value(axis, a, b))
+        && spans.alike(a, b)
+        && spans.whole.of.get(x) == spans.whole.of.get(y)
+        && shape.stock.size[x] == shape.stock.size[y]
         && usage.is_taken(x) == usage.is_taken(y)
         && usage.shares.get(x) == usage.shares.get(y)
         && usage.consumed.get(x) == usage.consumed.get(y)
@@ -617,6 +756,13 @@ fn same_kind(p: &Problem<'_>, a: usize, b: usize) -> bool {
         && one.traits.groups == other.traits.groups
         && (one.traits.counters.is_empty() || one.pool == other.pool)
         && (!one.traits.shareable || one.traits.capacity == other.traits.capacity)
+}
+
+/// Whether exchanging two positions changes nothing for an axis: values of one device each are all
+/// alike.
+pub(super) fn same_value(axis: &Axis, a: usize, b: usize) -> bool {
+    let (a, b) = (axis.value[a], axis.value[b]);
+    a == b || (axis.alone..CODES).contains(&a) && (axis.alone..CODES).contains(&b)
 }
 
 fn same_links(p: &Problem<'_>, linked: &[usize], a: usize, b: usize) -> bool {

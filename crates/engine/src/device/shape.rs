@@ -1,4 +1,5 @@
-//! What a node sees of devices, apart from who holds them: pools gathered, links laid over.
+//! What a node sees of devices, apart from who holds them: pools gathered. Laying links over them is
+//! left to [`overlay`](super::overlay).
 //!
 //! A shape names no node, pool or device, so that nodes of one build share it: attribute values and
 //! link domains are numbered in order of their first appearance, which keeps what constraints can
@@ -11,14 +12,13 @@ use rustc_hash::FxHashMap;
 
 use crate::check::fact::term_matches;
 use crate::facts::{
-    Access, AttributeValue, CounterUse, Granting, Level, LinkClass, LinkMember, Links, Pool, Reach,
-    Slice, Traits,
+    Access, AttributeValue, CounterUse, Granting, Level, Link, Links, Pool, Reach, Slice, Traits,
+    UNNAMED_DOMAIN,
 };
 use crate::name::{Name, NodeKey, PoolKey, Shared};
 
-/// Attributes that stand in for links, by level (Kubernetes' standard device attributes).
-const NUMA_ATTRIBUTE: &str = "resource.kubernetes.io/numaNode";
-const ROOT_ATTRIBUTE: &str = "resource.kubernetes.io/pcieRoot";
+use super::overlay::overlay;
+use super::stock::Stock;
 
 /// The devices that a node sees. Its hash is taken once.
 #[derive(Clone, Debug)]
@@ -32,11 +32,13 @@ pub(crate) struct Shape {
     /// How many pools there are.
     pub(crate) pools: usize,
     /// Links between devices, row by row; empty where nothing is known.
-    pub(crate) pairs: Vec<LinkClass>,
+    pub(crate) pairs: Vec<Link>,
     /// Counters of the pools' counter sets.
     pub(crate) counters: Vec<ShapeCounter>,
     /// For each device and level, whether its driver has part in that level.
     joins: Vec<[bool; 5]>,
+    /// Sizes, and who draws on the same counters.
+    pub(super) stock: Stock,
 }
 
 /// A device of a shape.
@@ -50,8 +52,11 @@ pub(crate) struct ShapeDevice {
     pub(crate) traits: Shared<Traits>,
     /// Its place among the shape's devices by driver, pool and name.
     pub(crate) rank: u16,
-    /// Its domain at each level of [`Level::ALL`], where links name one.
+    /// Its domain at each level of [`Level::ALL`], where links or attributes tell; numbers of
+    /// narrower domains that stand for one are marked.
     pub(crate) domains: [Option<u16>; 5],
+    /// Whether it is a network card (NIC).
+    pub(crate) nic: bool,
     /// Whether links call it an accelerator (or a NIC); none where they don't know it.
     pub(crate) accelerator: Option<bool>,
     /// Whether an allocation of it can be used from this node only.
@@ -140,7 +145,7 @@ impl Shape {
         devices: Vec<ShapeDevice>,
         faults: Vec<PoolFault>,
         pools: usize,
-        pairs: Vec<LinkClass>,
+        pairs: Vec<Link>,
         counters: Vec<ShapeCounter>,
     ) -> Self {
         let mut hasher = rustc_hash::FxHasher::default();
@@ -157,7 +162,8 @@ impl Shape {
             drivers.iter().find(|(driver, _)| **driver == device.driver).map(|(_, all)| *all)
         };
         let joins = devices.iter().map(|d| join(d).unwrap_or_default()).collect();
-        Self { hash: hasher.finish(), devices, faults, pools, pairs, counters, joins }
+        let stock = Stock::new(&devices, &counters);
+        Self { hash: hasher.finish(), devices, faults, pools, pairs, counters, joins, stock }
     }
 
     /// Whether slices of a pool are missing, so that nobody can say what it will hold.
@@ -183,8 +189,8 @@ impl Shape {
     }
 
     /// The link between two devices.
-    pub(crate) fn link(&self, a: usize, b: usize) -> LinkClass {
-        self.pairs.get(a * self.devices.len() + b).copied().unwrap_or(LinkClass::Unknown)
+    pub(crate) fn link(&self, a: usize, b: usize) -> Link {
+        self.pairs.get(a * self.devices.len() + b).copied().unwrap_or(Link::UNKNOWN)
     }
 
     /// Whether the driver of device `at` has part in `level`: links name a device of it (for islands
@@ -204,10 +210,28 @@ impl Shape {
         self.joins(at, level) && (level != Level::Island || self.is_accelerator(at))
     }
 
-    /// The domain of device `at` at `level`. Domains from links and from attributes are different
-    /// ones, for nothing says that they count alike.
-    pub(crate) fn domain(&self, at: usize, level: Level) -> Option<u32> {
-        self.devices[at].domain(level)
+    /// The domain of device `at` at `level`.
+    pub(crate) fn domain(&self, at: usize, level: Level) -> Option<u16> {
+        self.devices[at].domains[level as usize]
+    }
+
+    /// The NUMA node of device `at`, where it is known and not only stood for by what is on it.
+    pub(crate) fn numa(&self, at: usize) -> Option<u16> {
+        self.domain(at, Level::Numa).filter(|number| *number < UNNAMED_DOMAIN)
+    }
+
+    /// Whether device `at` is a network card of which something tells where it sits.
+    pub(crate) fn is_nic(&self, at: usize) -> bool {
+        self.devices[at].nic
+            && [Level::Switch, Level::Root, Level::Numa].iter().any(|l| self.joins(at, *l))
+    }
+
+    /// Whether network cards serve device `at`: an accelerator, or what links call nothing else and
+    /// of which something tells where it sits.
+    pub(crate) fn is_served(&self, at: usize) -> bool {
+        let device = &self.devices[at];
+        let located = || [Level::Root, Level::Numa].iter().any(|l| self.joins(at, *l));
+        !device.nic && device.accelerator != Some(false) && (self.is_accelerator(at) || located())
     }
 
     /// What is lacking for device `at` to be given out here: a gate, or a feature of the node.
@@ -230,45 +254,20 @@ impl Shape {
 }
 
 impl ShapeDevice {
-    fn domain(&self, level: Level) -> Option<u32> {
-        if let Some(domain) = self.domains[level as usize] {
-            return Some(u32::from(domain));
-        }
-        let name = match level {
-            Level::Numa => NUMA_ATTRIBUTE,
-            Level::Root => ROOT_ATTRIBUTE,
-            Level::Island | Level::Switch | Level::Rail => return None,
-        };
-        match self.traits.attribute(name)? {
-            AttributeValue::Int(number) => u32::try_from(*number).ok().map(|n| n | 1 << 16),
-            // KEP-6072: the node that it is on stands first, those near it follow.
-            AttributeValue::List(all) => match all.first()? {
-                AttributeValue::Int(number) => u32::try_from(*number).ok().map(|n| n | 1 << 16),
-                AttributeValue::Bool(_)
-                | AttributeValue::String(_)
-                | AttributeValue::Version(_)
-                | AttributeValue::List(_)
-                | AttributeValue::Unset => None,
-            },
-            AttributeValue::Bool(_)
-            | AttributeValue::String(_)
-            | AttributeValue::Version(_)
-            | AttributeValue::Unset => None,
-        }
-    }
-
     fn takes_part(&self, level: Level) -> bool {
         match level {
             Level::Island => self.accelerator == Some(true),
             Level::Switch | Level::Rail => self.accelerator.is_some(),
-            Level::Root | Level::Numa => self.accelerator.is_some() || self.domain(level).is_some(),
+            Level::Root | Level::Numa => {
+                self.accelerator.is_some() || self.domains[level as usize].is_some()
+            }
         }
     }
 }
 
 impl Traits {
     /// The gate for want of which it is never given out.
-    fn barred(&self) -> Option<&Name> {
+    pub(super) fn barred(&self) -> Option<&Name> {
         match &self.access {
             Access::Barred(gate) => Some(gate),
             Access::Open | Access::Hidden(_) => None,
@@ -351,9 +350,9 @@ pub(crate) fn gather(here: Here<'_>, pools: &[(&PoolKey, &Pool)], links: Option<
 }
 
 /// A pool as far as a node sees it.
-struct Kept<'a> {
+pub(super) struct Kept<'a> {
     input: u32,
-    key: &'a PoolKey,
+    pub(super) key: &'a PoolKey,
     pool: &'a Pool,
     generation: i64,
     slices: Vec<&'a Slice>,
@@ -362,13 +361,13 @@ struct Kept<'a> {
 }
 
 /// A device on its way into a shape.
-struct Found<'a> {
-    ordinal: u16,
-    of: &'a Kept<'a>,
-    device: &'a Name,
-    traits: &'a Shared<Traits>,
-    local: bool,
-    barred: Option<&'a Name>,
+pub(super) struct Found<'a> {
+    pub(super) ordinal: u16,
+    pub(super) of: &'a Kept<'a>,
+    pub(super) device: &'a Name,
+    pub(super) traits: &'a Shared<Traits>,
+    pub(super) local: bool,
+    pub(super) barred: Option<&'a Name>,
 }
 
 /// The node that looks.
@@ -506,50 +505,16 @@ impl Kept<'_> {
     }
 }
 
-/// The devices with their links, and the links between them.
-fn overlay(found: &[Found<'_>], links: Option<&Links>) -> (Vec<ShapeDevice>, Vec<LinkClass>) {
-    let members = links.map_or(&[][..], |l| &l.members);
-    let mut index: FxHashMap<(&PoolKey, &Name), usize> = FxHashMap::default();
-    for (at, member) in members.iter().enumerate() {
-        if let Some(device) = &member.device {
-            index.entry((&device.pool, &device.device)).or_insert(at);
-        }
-    }
-    let member_of: Vec<Option<usize>> =
-        found.iter().map(|f| index.get(&(f.of.key, f.device)).copied()).collect();
-    let ranks = ranks(found);
-    let traits = canonical(found);
-    let mut numbers: [Vec<u16>; 5] = Default::default();
-    let mut devices = Vec::with_capacity(found.len());
-    for (at, (f, traits)) in found.iter().zip(traits).enumerate() {
-        let member: Option<&LinkMember> = member_of[at].map(|m| &members[m]);
-        let mut domains = member.map_or([None; 5], |m| m.domains);
-        for (domain, known) in domains.iter_mut().zip(&mut numbers) {
-            *domain = domain.and_then(|d| u16::try_from(first_seen(known, d)).ok());
-        }
-        devices.push(ShapeDevice {
-            driver: f.of.key.driver.clone(),
-            pool: f.ordinal,
-            traits,
-            rank: ranks[at],
-            domains,
-            accelerator: member.map(|m| m.accelerator),
-            node_local: f.local,
-            barred: f.barred.or(f.traits.barred()).cloned(),
-        });
-    }
-    let pairs = links.map_or_else(Vec::new, |l| pairs(l, &member_of));
-    (devices, pairs)
-}
-
-fn first_seen<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
+/// Index of a value among those known, where it is put if it is new.
+pub(super) fn first_seen<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
     known.iter().position(|k| *k == value).unwrap_or_else(|| {
         known.push(value);
         known.len() - 1
     })
 }
 
-fn ranks(found: &[Found<'_>]) -> Vec<u16> {
+/// Each device's place by driver, pool and name.
+pub(super) fn ranks(found: &[Found<'_>]) -> Vec<u16> {
     let mut order: Vec<usize> = (0..found.len()).collect();
     order.sort_by(|&a, &b| {
         let key = |at: usize| (found[at].of.key, found[at].device, at);
@@ -594,7 +559,7 @@ impl<'a> Numbers<'a> {
 
 /// Traits with each scalar attribute value, also in lists, replaced by the number of its first
 /// appearance.
-fn canonical(found: &[Found<'_>]) -> Vec<Shared<Traits>> {
+pub(super) fn canonical(found: &[Found<'_>]) -> Vec<Shared<Traits>> {
     let mut numbers = Numbers::default();
     let mut out: Vec<Shared<Traits>> = Vec::with_capacity(found.len());
     for (at, f) in found.iter().enumerate() {
@@ -614,34 +579,4 @@ fn canonical(found: &[Found<'_>]) -> Vec<Shared<Traits>> {
         out.push(traits);
     }
     out
-}
-
-fn pairs(links: &Links, member_of: &[Option<usize>]) -> Vec<LinkClass> {
-    if member_of.iter().all(Option::is_none) {
-        return Vec::new();
-    }
-    let mut device_of: Vec<Option<usize>> = vec![None; links.members.len()];
-    for (device, member) in member_of.iter().enumerate() {
-        if let Some(member) = member {
-            device_of[*member].get_or_insert(device);
-        }
-    }
-    let n = member_of.len();
-    let mut pairs = vec![LinkClass::Unknown; n * n];
-    let island = |at: usize| member_of[at].and_then(|m| links.members[m].domains[0]);
-    for a in 0..n {
-        for b in 0..n {
-            if a != b && island(a).is_some() && island(a) == island(b) {
-                pairs[a * n + b] = LinkClass::Nvlink;
-            }
-        }
-    }
-    for (a, b, class) in &links.pairs {
-        let device = |m: u16| device_of.get(usize::from(m)).copied().flatten();
-        if let (Some(a), Some(b)) = (device(*a), device(*b)) {
-            pairs[a * n + b] = *class;
-            pairs[b * n + a] = *class;
-        }
-    }
-    pairs
 }

@@ -7,7 +7,7 @@ use super::State;
 use crate::check::fact::term_matches;
 use crate::device::{self, Held, Here, Shape, Usage, View};
 use crate::facts::{Pool, Reach, Slice};
-use crate::name::{DeviceKey, Name, NodeKey, PoolKey};
+use crate::name::{ClaimKey, DeviceKey, Name, NodeKey, PoolKey};
 
 /// The devices that one node sees.
 #[derive(Clone, Debug)]
@@ -95,6 +95,26 @@ impl State {
         let (pool, name) = &devices.view.places[at];
         let pool = self.pools.key(devices.pools[*pool as usize]).clone();
         DeviceKey { pool, device: name.clone() }
+    }
+
+    /// Those of a node's devices that these claims hold, as indices in its shape, ascending.
+    pub(crate) fn devices_of<'k>(
+        &self,
+        devices: &NodeDevices,
+        claims: impl Iterator<Item = &'k ClaimKey>,
+    ) -> Vec<u16> {
+        let mut found = Vec::new();
+        let held = claims.filter_map(|key| self.claims.find(key)?.held());
+        for held in held.flat_map(|allocation| &allocation.devices) {
+            let at = devices.view.places.iter().position(|(pool, name)| {
+                *name == held.device.device
+                    && *self.pools.key(devices.pools[*pool as usize]) == held.device.pool
+            });
+            found.extend(at.and_then(|at| u16::try_from(at).ok()));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// How many devices nodes see: of each pool what its newest slices publish, where of several

@@ -11,6 +11,8 @@ pub(super) const MODEL: &str = "gpu/model";
 /// A second one, that takes the values of Kubernetes' standard attribute.
 pub(super) const NUMA: &str = "resource.kubernetes.io/numaNode";
 const GI: i128 = 1_000_000_000;
+/// A Mi in billionths.
+const MI: i128 = GI << 20;
 
 /// The world of a seed.
 pub(super) fn world(seed: u64) -> World {
@@ -146,9 +148,17 @@ impl Maker {
             };
             attributes.push((name(MODEL), value));
         }
-        if c.percent(12) {
-            attributes.push((name(NUMA), AttributeValue::Int(c.between(0, 1))));
+        let some =
+            |c: &mut Chance, names: &[&'static str]| c.percent(25).then(|| name(c.word(names)));
+        let mut place = Place::default();
+        if c.percent(30) {
+            place = Place { root: some(c, &["r0", "r1"]), numa: some(c, &["0", "1"]), nic: false };
         }
+        if let (Some(numa), true) = (&place.numa, c.percent(50)) {
+            let numa = if **numa == *"0" { 0 } else { 1 };
+            attributes.push((name(NUMA), AttributeValue::Int(numa)));
+        }
+        place.nic = c.percent(15);
         let mut taints = Vec::new();
         if c.percent(10) {
             let effect =
@@ -157,7 +167,7 @@ impl Maker {
         }
         let capacity: Box<[Capacity]> = if shared || c.percent(20) {
             let policy = c.percent(30).then(|| Box::new(policy(c)));
-            [Capacity { name: name("mem"), nanos: i128::from(c.between(2, 6)) * GI, policy }].into()
+            [Capacity { name: name("mem"), nanos: i128::from(c.between(2, 6)) * MI, policy }].into()
         } else {
             Box::default()
         };
@@ -181,6 +191,7 @@ impl Maker {
             capacity,
             counters,
             taints: taints.into(),
+            place,
             shareable: shared,
             binds_to_node: c.percent(5),
             binding: c.percent(4).then(|| {
@@ -349,6 +360,7 @@ impl Maker {
                     label: device.clone(),
                     device: Some(DeviceKey { pool: key.clone(), device: device.clone() }),
                     accelerator,
+                    nic: !accelerator && c.percent(80),
                     domains,
                 });
             }
@@ -358,11 +370,19 @@ impl Maker {
             for b in a + 1..members.len() as u16 {
                 if c.percent(35) {
                     let class = *c.pick(&[LinkClass::Nvlink, LinkClass::Switch, LinkClass::System]);
-                    pairs.push((a, b, class));
+                    let gbps = *c.pick(&[0, 25, 50]);
+                    pairs.push((a, b, Link::new(class, gbps)));
                 }
             }
         }
-        self.world.links.insert(node, Links { members, pairs });
+        let island_gbps = (0..c.below(3)).map(|_| *c.pick(&[0, 50])).collect();
+        let mut names = Vec::new();
+        for (level, known) in [(Level::Root, ["r0", "r1"]), (Level::Numa, ["0", "1"])] {
+            for (number, text) in (0..).zip(known).filter(|_| c.percent(40)) {
+                names.push((level, name(text), number));
+            }
+        }
+        self.world.links.insert(node, Links { members, pairs, island_gbps, names, nominal: false });
     }
 
     /// Claims that exist by name.
@@ -414,7 +434,7 @@ impl Maker {
             }
             let share = device.traits.shareable;
             let consumed: Box<[(Name, i128)]> = if share {
-                [(name("mem"), i128::from(c.between(1, 3)) * GI)].into()
+                [(name("mem"), i128::from(c.between(1, 3)) * MI)].into()
             } else {
                 Box::default()
             };
@@ -653,7 +673,7 @@ impl Maker {
         let capacity: Box<[(Name, i128)]> = if c.percent(10) {
             [(
                 name(c.word(&["mem", "mem", "mem", "mem", "other"])),
-                i128::from(c.between(1, 4)) * GI,
+                i128::from(c.between(1, 4)) * MI,
             )]
             .into()
         } else {
@@ -725,7 +745,7 @@ fn requirement(c: &mut Chance) -> Option<NodeRequirement> {
 }
 
 fn policy(c: &mut Chance) -> CapacityPolicy {
-    let unit = |n: i64| i128::from(n) * GI;
+    let unit = |n: i64| i128::from(n) * MI;
     let default = c.percent(60).then(|| unit(c.between(1, 2)));
     if c.percent(50) {
         let valid = [unit(1), unit(3)].into();

@@ -109,12 +109,8 @@ fn what_nobody_compares_any_more_is_not_lowered() {
     let slice = FLEET.replace("index: {int: 0}", "resource.kubernetes.io/numaNode: {int: 1}");
     let mut world = World::of(&format!("{slice}{}", template("large", LARGE)));
     assert_eq!(traits(&world, "gpu-0").attributes.len(), 1);
-    let wish = "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {phalanx.dev/align: numa=required}}, spec: {}}";
-    world.add(wish);
-    assert_eq!(traits(&world, "gpu-0").attributes.len(), 2);
-    world.lowering.absorb(gone(Kind::Pod, "default", "p"));
-    world.settle();
-    assert_eq!(traits(&world, "gpu-0").attributes.len(), 1);
+    // Where it sits is known beside that, whoever wishes for nearness.
+    assert_eq!(traits(&world, "gpu-0").place.numa.as_deref(), Some("1"));
     world.lowering.absorb(gone(Kind::ResourceClaimTemplate, "default", "large"));
     world.settle();
     assert_eq!(traits(&world, "gpu-0").attributes.len(), 0);
@@ -290,7 +286,9 @@ spec:
     assert_eq!(device("left").as_deref(), Some("gpu-0"));
     assert_eq!(device("gpu-1").as_deref(), Some("gpu-1"));
     assert_eq!(device("far"), None);
-    assert_eq!(links.pairs, [(0, 2, phalanx_engine::LinkClass::Nvlink)]);
+    let nvlinks = phalanx_engine::Link::new(phalanx_engine::LinkClass::Nvlink, 4);
+    assert_eq!(links.pairs, [(0, 2, nvlinks)]);
+    assert!(links.nominal, "no product and no bandwidth is given");
     assert!(world.says(&["warning NodeTopology n1", "has the device far"]), "{:?}", world.said());
     assert!(world.says(&["warning NodeTopology n1", "on island bridge and on island other"]));
     assert_eq!(island(&world, "left"), island(&world, "gpu-1"));

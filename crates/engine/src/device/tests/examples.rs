@@ -6,7 +6,7 @@ use crate::decision::{DeviceFacts, Proof};
 use crate::device::shape::{ShapeCounter, ShapeDevice};
 use crate::device::{Failure, Offer, Shape, Usage, choose};
 use crate::facts::{
-    Align, Amount, AttributeValue, Capacity, ClaimSpec, CounterSet, Level, LinkClass,
+    Align, Amount, AttributeValue, Capacity, ClaimSpec, CounterSet, Level, Link, LinkClass,
 };
 use crate::name::{Name, ProfileId, SelectorId};
 use crate::policy::{DeviceOrder, Policy};
@@ -18,7 +18,8 @@ const NVLINK_DOMAIN: &str = "gpu.nvidia.com/nvlinkDomain";
 
 fn shape(devices: Vec<ShapeDevice>, link: impl Fn(usize, usize) -> LinkClass) -> Shape {
     let n = devices.len();
-    let pairs = (0..n * n).map(|at| link((at / n).min(at % n), (at / n).max(at % n))).collect();
+    let link = |a: usize, b: usize| link(a.min(b), a.max(b)).into();
+    let pairs = (0..n * n).map(|at| link(at / n, at % n)).collect();
     Shape::new(devices, Vec::new(), 1, pairs, Vec::new())
 }
 
@@ -45,7 +46,8 @@ fn world(shape: Shape, spec: ClaimSpec) -> World {
     let usage = Usage::free(&shape);
     let mut matches = super::super::Matches::default();
     matches.set(SelectorId(0), ProfileId(0), Match::Yes);
-    World { shape, usage, claims: vec![spec], align: Vec::new(), matches }
+    let (align, fixed) = (Vec::new(), Vec::new());
+    World { shape, usage, claims: vec![spec], align, fixed, matches }
 }
 
 fn count(n: u32) -> ClaimSpec {
@@ -157,7 +159,7 @@ fn without_a_word_on_links_a_required_island_is_unknown() {
     let required = world(shape.clone(), aligned(count(2), Level::Island, true));
     assert_eq!(reason(best(&required)).0, Reason::LinksUnknown);
     let wished = world(shape, aligned(count(2), Level::Island, false));
-    assert_eq!(best(&wished).unwrap().cost.unaligned, 1);
+    assert_eq!(best(&wished).unwrap().price.devices.unaligned, 1);
 }
 
 #[test]
@@ -186,29 +188,36 @@ fn a_plain_pair_lands_on_one_island() {
     // Names alternate between the islands.
     let mut world = world(islands(&[0, 1, 0, 1]), count(2));
     let offer = best(&world).unwrap();
-    assert_eq!((devices(&offer), offer.cost), (vec![0, 2], DeviceCost::default()));
-    assert_eq!(offer.islands_broken, 0);
+    let nvlink = Link::from(LinkClass::Nvlink);
+    let within = DeviceCost { slowest: nvlink, farthest: nvlink, ..DeviceCost::default() };
+    assert_eq!((devices(&offer), offer.price.devices), (vec![0, 2], within));
+    assert_eq!(offer.price.toll.islands_broken, 0);
     assert_eq!(devices(&ask_with(&world, DeviceOrder::Upstream, false).unwrap()), [0, 1]);
     // With one of each taken, only a pair across is left.
     world.usage.taken[0] = 0b11;
     let offer = best(&world).unwrap();
-    let across = DeviceCost { islands: 1, slowest: LinkClass::HostBridge, ..DeviceCost::default() };
-    assert_eq!((devices(&offer), offer.cost), (vec![2, 3], across));
+    let bridge = Link::from(LinkClass::HostBridge);
+    let across =
+        DeviceCost { islands: 1, slowest: bridge, farthest: bridge, ..DeviceCost::default() };
+    assert_eq!((devices(&offer), offer.price.devices), (vec![2, 3], across));
 }
 
 #[test]
 fn one_device_comes_from_the_island_that_is_broken_already() {
     let mut world = world(islands(&[0, 0, 1, 1]), count(1));
-    assert_eq!(best(&world).unwrap().islands_broken, 1);
+    assert_eq!(best(&world).unwrap().price.toll.islands_broken, 1);
     world.usage.taken[0] = 1 << 2;
     let offer = best(&world).unwrap();
-    assert_eq!((devices(&offer), offer.islands_broken), (vec![3], 0));
+    assert_eq!((devices(&offer), offer.price.toll.islands_broken), (vec![3], 0));
 }
 
 #[test]
 fn on_equal_paths_the_choice_is_by_name_and_across_a_switch_by_link() {
     let offer = best(&world(islands(&[0; 4]), count(2))).unwrap();
-    assert_eq!((devices(&offer), offer.cost.slowest), (vec![0, 1], LinkClass::Nvlink));
+    assert_eq!(
+        (devices(&offer), offer.price.devices.slowest.class()),
+        (vec![0, 1], LinkClass::Nvlink)
+    );
     // No NVLink: 0-3 and 1-2 share a switch, the rest crosses sockets.
     let boxed =
         shape(
@@ -218,7 +227,10 @@ fn on_equal_paths_the_choice_is_by_name_and_across_a_switch_by_link() {
             },
         );
     let offer = best(&world(boxed, count(2))).unwrap();
-    assert_eq!((devices(&offer), offer.cost.slowest), (vec![0, 3], LinkClass::Switch));
+    assert_eq!(
+        (devices(&offer), offer.price.devices.slowest.class()),
+        (vec![0, 3], LinkClass::Switch)
+    );
 }
 
 #[test]
@@ -229,7 +241,7 @@ fn a_ring_of_four_is_fast_where_three_are_slow() {
             (0, 3) | (1, 2) => LinkClass::System,
             _ => LinkClass::Nvlink,
         });
-        best(&world(ring, count(n))).unwrap().cost.slowest
+        best(&world(ring, count(n))).unwrap().price.devices.slowest.class()
     };
     assert_eq!([cross(2), cross(3), cross(4)].map(|c| c == LinkClass::Nvlink), [true, false, true]);
 }
@@ -419,7 +431,7 @@ fn each_gpu_gets_the_nic_of_its_switch_however_they_are_named() {
     world.matches.set(SelectorId(1), ProfileId(1), Match::Yes);
     world.claims = vec![world.claims[0].clone(); 8];
     let offer = best(&world).unwrap();
-    assert_eq!((offer.cost.unaligned, offer.proof), (0, Proof::Proven));
+    assert_eq!((offer.price.devices.unaligned, offer.proof), (0, Proof::Proven));
     let switch = |at: u16| world.shape.devices[usize::from(at)].domains[Level::Switch as usize];
     assert!(offer.picks.chunks(2).all(|pair| switch(pair[0].device) == switch(pair[1].device)));
 }

@@ -3,8 +3,8 @@
 use crate::device::shape::PoolTrouble;
 use crate::device::{Held, Here, Usage, View, gather};
 use crate::facts::{
-    AttributeValue, CounterSet, Device, Granting, LinkClass, LinkMember, Links, NodeRequirement,
-    Pool, Reach, Slice, Traits,
+    AttributeValue, CounterSet, Device, Granting, Level, Link, LinkClass, LinkMember, Links,
+    NodeRequirement, Place, Pool, Reach, Slice, Traits,
 };
 use crate::name::{DeviceKey, Name, NodeKey, PoolKey, Shared};
 
@@ -123,18 +123,56 @@ fn links_are_laid_over_by_name() {
         label: Name::new(name),
         device: Some(DeviceKey { pool: key("p"), device: Name::new(name) }),
         accelerator: true,
+        nic: false,
         domains: [island, None, None, None, None],
     };
     let members =
         vec![member("gpu-2", Some(7)), member("gpu-0", Some(7)), member("gpu-9", Some(7))];
-    let links = Links { members, pairs: vec![(0, 2, LinkClass::System)] };
+    let pairs = vec![(0, 2, LinkClass::System.into())];
+    let links = Links { members, pairs, ..Links::default() };
     let shape = see("n1", &[(key("p"), pool)], Some(&links)).shape;
     let islands: Vec<Option<u16>> = shape.devices.iter().map(|d| d.domains[0]).collect();
     assert_eq!(islands, [Some(0), None, Some(0)]);
-    assert_eq!(shape.link(0, 2), LinkClass::Nvlink);
-    assert_eq!(shape.link(0, 1), LinkClass::Unknown);
+    assert_eq!(shape.link(0, 2), LinkClass::Nvlink.into());
+    assert_eq!(shape.link(0, 1), Link::UNKNOWN);
     assert_eq!(shape.devices[1].accelerator, None);
     assert!(shape.is_accelerator(1));
+}
+
+#[test]
+fn names_of_attributes_and_of_links_are_one_and_narrow_domains_stand_for_wide_ones() {
+    let mut of = slice("s", 1, 1, on("n1"), &["gpu-0", "gpu-1", "gpu-2", "nic-0", "nic-1"]);
+    let places =
+        [(None, None), (None, None), (None, None), (Some("0000:07"), None), (None, Some("1"))];
+    for (device, (root, numa)) in of.devices.iter_mut().zip(places) {
+        let place = Place { root: root.map(Name::new), numa: numa.map(Name::new), nic: false };
+        device.traits = Shared::new(Traits { place, ..plain_traits() });
+    }
+    let member = |name: &str, switch: Option<u16>, root: Option<u16>| LinkMember {
+        label: Name::new(name),
+        device: Some(DeviceKey { pool: key("p"), device: Name::new(name) }),
+        accelerator: true,
+        nic: false,
+        domains: [None, switch, root, None, None],
+    };
+    let members = vec![
+        member("gpu-0", Some(0), Some(3)),
+        member("gpu-1", Some(0), None),
+        member("gpu-2", Some(1), None),
+    ];
+    let names = vec![(Level::Root, Name::new("0000:07"), 3)];
+    let links = Links { members, names, ..Links::default() };
+    let pool = Pool { slices: vec![of] };
+    let shape = see("n1", &[(key("p"), pool)], Some(&links)).shape;
+    let root = |at| shape.domain(at, Level::Root);
+    assert!(root(0).is_some() && root(0) == root(1) && root(0) == root(3));
+    assert!(root(2).is_some() && root(2) != root(0) && root(4).is_none());
+    let numa = |at| shape.domain(at, Level::Numa);
+    assert!(numa(0).is_some() && numa(0) == numa(3) && numa(0) != numa(2));
+    assert_eq!((shape.numa(0), shape.numa(4).is_some()), (None, true), "stood for, and known");
+    assert_eq!(shape.link(0, 1), LinkClass::Switch.into());
+    assert_eq!(shape.link(0, 3), LinkClass::HostBridge.into());
+    assert_eq!(shape.link(0, 4), Link::UNKNOWN);
 }
 
 #[test]

@@ -5,5 +5,6 @@ mod examples;
 mod gathering;
 mod strict;
 pub(super) mod world;
+mod worst;
 
 pub(super) use world::Chance;

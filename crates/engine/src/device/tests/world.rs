@@ -3,12 +3,15 @@
 use crate::change::Match;
 use crate::facts::{
     Access, Align, Alternative, Amount, AttributeValue, Capacity, ClaimSpec, Constraint,
-    CounterSet, DeviceRequest, Effect, Level, LinkClass, Taint, Toleration, Traits,
+    CounterSet, DeviceRequest, Effect, Level, Link, LinkClass, Place, Taint, Toleration, Traits,
 };
 use crate::name::{Name, ProfileId, SelectorId, Shared};
 
 use crate::device::shape::{PoolFault, PoolTrouble, ShapeCounter, ShapeDevice};
 use crate::device::{Matches, Shape, Usage, Want};
+
+/// A Mi in billionths.
+const MI: i128 = 1_000_000_000 << 20;
 
 /// A tiny deterministic source of chance.
 pub(in crate::device) struct Chance(u64);
@@ -48,6 +51,7 @@ pub(super) struct World {
     pub(super) usage: Usage,
     pub(super) claims: Vec<ClaimSpec>,
     pub(super) align: Vec<Align>,
+    pub(super) fixed: Vec<u16>,
     pub(super) matches: Matches,
 }
 
@@ -55,7 +59,8 @@ impl World {
     /// Asks `ask` with the question of this world.
     pub(super) fn with<T>(&self, ask: impl FnOnce(&Want<'_>) -> T) -> T {
         let claims: Vec<(u16, &ClaimSpec)> = (0..).zip(&self.claims).collect();
-        ask(&Want { claims: &claims, align: &self.align, matches: &self.matches })
+        let Self { align, fixed, matches, .. } = self;
+        ask(&Want { claims: &claims, align, fixed, matches })
     }
 }
 
@@ -66,6 +71,7 @@ pub(in crate::device) fn plain_traits() -> Traits {
         capacity: [].into(),
         counters: [].into(),
         taints: [].into(),
+        place: Place::default(),
         shareable: false,
         binds_to_node: false,
         binding: None,
@@ -82,6 +88,7 @@ pub(super) fn device(rank: u16, traits: Traits) -> ShapeDevice {
         traits: Shared::new(traits),
         rank,
         domains: [None; 5],
+        nic: false,
         accelerator: None,
         node_local: true,
         barred: None,
@@ -125,7 +132,7 @@ pub(super) fn random(chance: &mut Chance) -> World {
         let traits = &shape.devices[at].traits;
         if traits.shareable && chance.percent(40) {
             usage.shares[at] = 1;
-            usage.consumed[at].iter_mut().for_each(|sum| *sum = 1);
+            usage.consumed[at].iter_mut().for_each(|sum| *sum = MI);
         }
     }
     for left in &mut usage.counters_left {
@@ -148,7 +155,16 @@ pub(super) fn random(chance: &mut Chance) -> World {
         }
     }
     let align = random_aligns(chance, 15);
-    World { shape, usage, claims, align, matches }
+    // Devices that the pod has already: others hold them too, or look at them.
+    let n = shape.devices.len();
+    let fixed = match n > 0 && chance.percent(15) {
+        true => {
+            (0..n).filter(|_| chance.percent(30)).filter_map(|at| u16::try_from(at).ok()).collect()
+        }
+        false => Vec::new(),
+    };
+    fixed.iter().filter(|_| chance.percent(80)).for_each(|at| usage.taken[0] |= 1 << at);
+    World { shape, usage, claims, align, fixed, matches }
 }
 
 fn random_shape(chance: &mut Chance) -> Shape {
@@ -176,14 +192,28 @@ fn random_shape(chance: &mut Chance) -> Shape {
             if nic {
                 one.domains[0] = None;
             }
+            one.nic = one.accelerator == Some(false) && chance.percent(80);
+        } else {
+            let nic = *one.driver == *"nic.example.com" && chance.percent(80);
+            one.nic = nic;
+            for level in [Level::Root, Level::Numa] {
+                let known = chance.percent(80).then(|| chance.below(2) as u16);
+                one.domains[level as usize] = known;
+            }
         }
         devices.push(one);
     }
-    let classes = [LinkClass::Nvlink, LinkClass::Switch, LinkClass::System, LinkClass::Unknown];
+    let classes = [
+        Link::new(LinkClass::Nvlink, 50),
+        Link::new(LinkClass::Nvlink, 25),
+        LinkClass::Switch.into(),
+        LinkClass::System.into(),
+        Link::UNKNOWN,
+    ];
     let mut pairs = Vec::new();
     if linked {
-        let few = 1 + chance.below(4);
-        let links: Vec<LinkClass> = (0..n * n).map(|_| *chance.pick(&classes[..few])).collect();
+        let few = 1 + chance.below(5);
+        let links: Vec<Link> = (0..n * n).map(|_| *chance.pick(&classes[..few])).collect();
         pairs =
             (0..n * n).map(|at| links[(at / n).min(at % n) * n + (at / n).max(at % n)]).collect();
     }
@@ -194,21 +224,37 @@ fn random_shape(chance: &mut Chance) -> Shape {
         faults.push(PoolFault { pool: u16::from(chance.percent(50)), trouble });
     }
     let grouped = chance.percent(50);
-    let counter = |pool| {
-        let (set, name) = (Name::new("set"), Name::new("memory"));
-        ShapeCounter { pool, set, name, total: 4, grouped }
+    Shape::new(devices, faults, 2, pairs, counters(plain, grouped))
+}
+
+/// Counter sets of both pools, one with two counters.
+fn counters(plain: bool, grouped: bool) -> Vec<ShapeCounter> {
+    if plain {
+        return Vec::new();
+    }
+    let counter = |pool, set: &str, name: &str, total| ShapeCounter {
+        pool,
+        set: Name::new(set),
+        name: Name::new(name),
+        total,
+        grouped,
     };
-    let counters = if plain { Vec::new() } else { vec![counter(0), counter(1)] };
-    Shape::new(devices, faults, 2, pairs, counters)
+    vec![
+        counter(0, "left", "memory", 4),
+        counter(0, "left", "slots", 2),
+        counter(0, "right", "memory", 4),
+        counter(1, "left", "memory", 4),
+        counter(1, "left", "slots", 3),
+        counter(1, "right", "memory", 3),
+    ]
 }
 
 fn random_traits(chance: &mut Chance, plain: bool) -> Traits {
     let mut traits = plain_traits();
     traits.profile = ProfileId(if chance.percent(60) { 0 } else { chance.below(3) as u32 });
     let mut attributes = Vec::new();
-    for name in ["resource.kubernetes.io/numaNode", "x", "y"] {
-        let missing = if name.len() > 1 { 80 } else { 6 };
-        if chance.percent(missing) {
+    for name in ["x", "y"] {
+        if chance.percent(6) {
             continue;
         }
         let mut number = || AttributeValue::Int(chance.below(2 + attributes.len()) as i64);
@@ -230,18 +276,22 @@ fn random_traits(chance: &mut Chance, plain: bool) -> Traits {
     if plain {
         return traits;
     }
-    if chance.percent(30) {
-        let counters = [(Name::new("memory"), 1 + chance.below(2) as i128)].into();
-        traits.counters = [CounterSet { name: Name::new("set"), counters }].into();
+    if chance.percent(40) {
+        let mut counters = vec![(Name::new("memory"), 1 + chance.below(3) as i128)];
+        let set = ["left", "right"][chance.below(2)];
+        if set == "left" && chance.percent(60) {
+            counters.push((Name::new("slots"), chance.below(3) as i128));
+        }
+        traits.counters = [CounterSet { name: Name::new(set), counters: counters.into() }].into();
         let groups: &[&str] = [&[][..], &["a"], &["b"], &["a", "b"]][chance.below(4)];
         if !groups.is_empty() {
             let groups = groups.iter().map(|group| Name::new(group)).collect();
-            traits.groups = [(Name::new("set"), groups)].into();
+            traits.groups = [(Name::new(set), groups)].into();
         }
     }
-    if chance.percent(25) {
-        traits.shareable = chance.percent(70);
-        let nanos = 1 + chance.below(4) as i128;
+    if chance.percent(40) {
+        traits.shareable = chance.percent(45);
+        let nanos = (1 + chance.below(4) as i128) * MI;
         traits.capacity = [Capacity { name: Name::new("memory"), nanos, policy: None }].into();
     }
     traits
@@ -303,7 +353,7 @@ fn random_alternative(chance: &mut Chance) -> Alternative {
         alternative.tolerations = [Toleration { key, equals: None, effect: None }].into();
     }
     if chance.percent(6) {
-        alternative.capacity = [(Name::new("memory"), 1 + chance.below(3) as i128)].into();
+        alternative.capacity = [(Name::new("memory"), (1 + chance.below(3) as i128) * MI)].into();
     }
     alternative
 }

@@ -20,6 +20,8 @@ pub(super) struct Ask<'a> {
     pub(super) seen: &'a Seen<'a>,
     pub(super) wanted: &'a [Asked],
     pub(super) align: &'a [Align],
+    /// Devices of the pod's claims that are allocated already.
+    pub(super) fixed: &'a [usize],
     pub(super) matches: &'a BTreeMap<(SelectorId, ProfileId), Match>,
     pub(super) upstream: bool,
 }
@@ -264,10 +266,12 @@ impl<'a> Ask<'a> {
                     let scope = |line: usize| claim.is_none_or(|c| c == self.line(line).0);
                     let of: Vec<usize> =
                         picks.iter().filter(|p| scope(p.line)).map(|p| p.device).collect();
+                    let fixed = if claim.is_none() { self.fixed } else { &[] };
+                    let all: BTreeSet<usize> = of.iter().chain(fixed).copied().collect();
                     // A part that leaves out a request can't know that nothing is known.
                     let whole = (0..self.whole().lines.end)
                         .all(|line| !scope(line) || part.lines.contains(&line));
-                    of.is_empty() || self.near(&of, *level, whole)
+                    of.is_empty() || self.near(&all, *level, whole)
                 }
             })
     }
@@ -373,12 +377,14 @@ impl<'a> Ask<'a> {
     }
 
     /// Whether devices are of one domain, and (if that is asked) something is known of it.
-    fn near(&self, of: &[usize], level: Level, known: bool) -> bool {
-        let must = of.iter().filter(|d| self.seen.must_align(**d, level));
-        let domains: BTreeSet<_> = must.map(|d| self.seen.domain(*d, level)).collect();
-        (!known || of.iter().any(|d| self.seen.joins(*d, level)))
-            && domains.len() <= 1
-            && !domains.contains(&None)
+    /// One device alone always is.
+    fn near(&self, of: &BTreeSet<usize>, level: Level, known: bool) -> bool {
+        let must: Vec<usize> =
+            of.iter().copied().filter(|d| self.seen.must_align(*d, level)).collect();
+        let domains: BTreeSet<_> = must.iter().map(|d| self.seen.domain(*d, level)).collect();
+        of.len() < 2
+            || (!known || of.iter().any(|d| self.seen.joins(*d, level)))
+                && (must.len() < 2 || domains.len() == 1 && !domains.contains(&None))
     }
 
     fn grants(&self, picks: &[Pick]) -> Vec<Grant> {
@@ -406,7 +412,7 @@ impl<'a> Ask<'a> {
         let seen = self.seen;
         let lines: BTreeMap<usize, usize> = picks.iter().map(|p| (p.line, p.alternative)).collect();
         let mut unaligned = 0;
-        let mut wish = |align: &Align, of: Vec<usize>| {
+        let mut wish = |align: &Align, of: BTreeSet<usize>| {
             unaligned += u16::from(!align.required && !self.near(&of, align.level, true));
         };
         for (at, asked) in self.wanted.iter().enumerate() {
@@ -415,56 +421,162 @@ impl<'a> Ask<'a> {
                 wish(align, of.map(|p| p.device).collect());
             }
         }
-        if !self.wanted.is_empty() {
-            self.align.iter().for_each(|a| wish(a, picks.iter().map(|p| p.device).collect()));
+        let chosen = picks.iter().map(|p| p.device);
+        let devices: BTreeSet<usize> = chosen.chain(self.fixed.iter().copied()).collect();
+        if self.wanted.is_empty() {
+            // Nothing is decided about devices.
+            let harm = self.harm(picks, scarce);
+            return Cost { soft, harm, ..Cost::default() };
         }
-        let devices: BTreeSet<usize> = picks.iter().map(|p| p.device).collect();
-        let beyond = |level: Level| {
-            let known: BTreeSet<_> =
-                devices.iter().filter_map(|d| seen.domain(*d, level)).collect();
-            known.len().saturating_sub(1) as u16
-        };
+        self.align.iter().for_each(|a| wish(a, devices.clone()));
+        let numa: BTreeSet<_> = devices.iter().filter_map(|d| seen.numa(*d)).collect();
         let gpus: Vec<usize> = devices.iter().copied().filter(|d| seen.accelerator(*d)).collect();
         let known = (0..seen.devices.len()).any(|d| seen.accelerator(d));
         let dark = !known && devices.len() > 1;
-        // Taken are devices that nobody else can have now; a share leaves the rest to others.
-        let shareable = |d: usize| seen.devices[d].traits.shareable;
-        let earnest: BTreeSet<usize> = picks
-            .iter()
-            .filter(|p| !self.alternative(p).admin || shareable(p.device))
-            .map(|p| p.device)
-            .collect();
-        let exclusive = |p: &&Pick| !self.alternative(p).admin;
-        let given: BTreeSet<usize> = picks.iter().filter(exclusive).map(|p| p.device).collect();
-        let free = (0..seen.devices.len())
-            .filter(|d| !shareable(*d) && !seen.devices[*d].taken && !given.contains(d))
-            .filter(|d| seen.pools[seen.devices[*d].pool].trouble.is_none());
-        let left = scarce.left + free.count() as u32;
-        let used = scarce.used || seen.devices.iter().any(|d| d.taken || d.shares > 0);
-        let requests = self.wanted.iter().flat_map(|asked| &asked.spec.requests);
-        let looks = |r: &DeviceRequest| r.alternatives.iter().all(|a| a.admin);
-        let taking = scarce.taking || !requests.into_iter().all(looks);
+        let mut farthest = Link::IDEAL;
+        for a in &gpus {
+            for b in gpus.iter().filter(|b| *b != a) {
+                farthest = farthest.max(seen.link(*a, *b));
+            }
+        }
+        let ring = || ring(&gpus, |a, b| seen.link(a, b));
+        let off = |level| self.without_partner(&devices, level);
         Cost {
             alternatives: lines.values().map(|a| *a as u32).sum(),
             topology: TopologyCost::default(),
             devices: DeviceCost {
                 unaligned,
                 islands: self.islands(&gpus),
-                slowest: if dark {
-                    LinkClass::Unknown
-                } else {
-                    ring(&gpus, |a, b| seen.link(a, b))
+                slowest: if dark { Link::UNKNOWN } else { ring() },
+                farthest: if dark { Link::UNKNOWN } else { farthest },
+                nics: NicCost {
+                    off_switch: off(Level::Switch),
+                    off_root: off(Level::Root),
+                    off_numa: off(Level::Numa),
                 },
-                roots: if devices.iter().any(|d| seen.nic(*d)) { beyond(Level::Root) } else { 0 },
-                numa: beyond(Level::Numa),
+                numa: numa.len().saturating_sub(1) as u16,
             },
             soft,
-            harm: Harm {
-                islands_broken: self.broken(&earnest),
-                nodes_broken: u16::from(taking && !used && left > 0),
-                scarce_left: left,
-            },
+            harm: self.harm(picks, scarce),
         }
+    }
+
+    /// NICs and what they serve, that don't find each other in their domains: each has its share of
+    /// the others, and what goes beyond all shares of its domain is left over.
+    fn without_partner(&self, devices: &BTreeSet<usize>, level: Level) -> u16 {
+        let nics: Vec<usize> = devices.iter().copied().filter(|d| self.seen.nic(*d)).collect();
+        let served: Vec<usize> = devices.iter().copied().filter(|d| self.seen.served(*d)).collect();
+        if nics.is_empty() || served.is_empty() {
+            return 0;
+        }
+        let left_over = |these: &[usize], those: &[usize]| {
+            let share = these.len().div_ceil(those.len());
+            let mut room: BTreeMap<String, usize> = BTreeMap::new();
+            for domain in those.iter().filter_map(|d| self.seen.domain(*d, level)) {
+                *room.entry(domain).or_default() += share;
+            }
+            let mut left = 0;
+            for d in these {
+                let room = self.seen.domain(*d, level).and_then(|d| room.get_mut(&d));
+                match room {
+                    Some(some) if *some > 0 => *some -= 1,
+                    Some(_) | None => left += 1,
+                }
+            }
+            left
+        };
+        left_over(&served, &nics) + left_over(&nics, &served)
+    }
+
+    /// What is taken from others, by looking at the node before and after.
+    fn harm(&self, picks: &[Pick], scarce: &Scarce) -> Harm {
+        let seen = self.seen;
+        let shareable = |d: usize| seen.devices[d].traits.shareable;
+        // Taken are devices that nobody else can have now; a share leaves the rest to others.
+        let earnest: BTreeSet<usize> = picks
+            .iter()
+            .filter(|p| !self.alternative(p).admin || shareable(p.device))
+            .map(|p| p.device)
+            .collect();
+        let exclusive = |p: &&Pick| !self.alternative(p).admin && !shareable(p.device);
+        let given: BTreeSet<usize> = picks.iter().filter(exclusive).map(|p| p.device).collect();
+        let before: Vec<_> = seen.pools.iter().map(|p| p.left.clone()).collect();
+        let after = self.counters_after(picks);
+        let had = |d: usize, left: &[BTreeMap<(Name, Name), i128>], by: &[Pick]| {
+            let device = &seen.devices[d];
+            let taken = |p: &Pick| p.device == d && !self.alternative(p).admin;
+            let shared = device.shares > 0 || by.iter().any(taken);
+            let enough = device.traits.counters.iter().all(|set| {
+                set.counters.iter().all(|(counter, amount)| {
+                    let key = (set.name.clone(), counter.clone());
+                    *amount == 0 || left[device.pool].get(&key).is_some_and(|l| l >= amount)
+                })
+            });
+            !device.taken
+                && seen.pools[device.pool].trouble.is_none()
+                && (enough || shareable(d) && shared)
+        };
+        let all = 0..seen.devices.len();
+        let has = |d: usize| had(d, &after, picks) && !given.contains(&d);
+        let lost: Vec<usize> = all.clone().filter(|d| had(*d, &before, &[]) && !has(*d)).collect();
+        let mut harm = Harm { islands_broken: self.broken(&earnest, &lost), ..Harm::default() };
+        harm.lost_mi = lost.iter().map(|d| self.size(*d, |c| c.nanos)).sum();
+        for pick in picks.iter().filter(|p| shareable(p.device)) {
+            let device = &seen.devices[pick.device];
+            let draws = draws(device, self.alternative(pick)).unwrap();
+            let names = device.traits.capacity.iter().map(|c| c.name.clone());
+            let drawn: BTreeMap<Name, i128> = names.zip(draws).collect();
+            harm.lost_mi += self.size(pick.device, |c| drawn[&c.name]);
+        }
+        for d in earnest {
+            let device = &seen.devices[d];
+            let untouched = !device.taken && device.shares == 0;
+            harm.wholes_used += u16::from(device.traits.counters.is_empty() && untouched);
+            if shareable(d) {
+                let used = |c: &Capacity| device.consumed.get(&c.name).copied().unwrap_or(0);
+                harm.shared_mi += self.size(d, |c| c.nanos - used(c));
+            }
+        }
+        for (pool, after) in seen.pools.iter().zip(&after) {
+            let sets: BTreeSet<&Name> = pool.totals.keys().map(|(set, _)| set).collect();
+            for set in sets {
+                let of = || pool.totals.iter().filter(|((s, _), _)| s == set);
+                let whole = of().all(|(key, total)| pool.left[key] == *total);
+                let used = of().any(|(key, _)| pool.left[key] != after[key]);
+                harm.wholes_used += u16::from(whole && used);
+            }
+        }
+        let free = (0..seen.devices.len())
+            .filter(|d| !shareable(*d) && !seen.devices[*d].taken && !given.contains(d))
+            .filter(|d| seen.pools[seen.devices[*d].pool].trouble.is_none());
+        harm.scarce_left = scarce.left + free.count() as u32;
+        let used = scarce.used || seen.devices.iter().any(|d| d.taken || d.shares > 0);
+        let requests = self.wanted.iter().flat_map(|asked| &asked.spec.requests);
+        let looks = |r: &DeviceRequest| r.alternatives.iter().all(|a| a.admin);
+        let taking = scarce.taking || !requests.into_iter().all(looks);
+        harm.nodes_broken = u16::from(taking && !used && harm.scarce_left > 0);
+        harm
+    }
+
+    /// An amount of what tells a device's size, in whole Mi.
+    fn size(&self, at: usize, amount: impl Fn(&Capacity) -> i128) -> u32 {
+        // Devices of these worlds have one capacity at most.
+        let capacity = self.seen.devices[at].traits.capacity.first();
+        capacity.map_or(0, |c| (amount(c) as f64 / 1e9 / 1048576.0).ceil().max(0.0) as u32)
+    }
+
+    fn counters_after(&self, picks: &[Pick]) -> Vec<BTreeMap<(Name, Name), i128>> {
+        let mut left: Vec<_> = self.seen.pools.iter().map(|p| p.left.clone()).collect();
+        // Who only looks takes nothing.
+        let takes: Vec<&Pick> = picks.iter().filter(|p| !self.alternative(p).admin).collect();
+        for (n, pick) in takes.iter().enumerate() {
+            let device = &self.seen.devices[pick.device];
+            let again = takes[..n].iter().any(|p| p.device == pick.device) || device.shares > 0;
+            if !(device.traits.counters.is_empty() || device.traits.shareable && again) {
+                charge(&mut left[device.pool], &device.traits.counters);
+            }
+        }
+        left
     }
 
     /// Islands beyond the first; one that is unknown is its own, where any is known.
@@ -479,8 +591,8 @@ impl<'a> Ask<'a> {
         islands.len().saturating_sub(1) as u16
     }
 
-    /// Islands that were whole and free, of which some devices are used and some are not.
-    fn broken(&self, used: &BTreeSet<usize>) -> u16 {
+    /// Islands that were whole and free, of which some devices are used and some are left.
+    fn broken(&self, used: &BTreeSet<usize>, lost: &[usize]) -> u16 {
         let mut islands: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for at in 0..self.seen.devices.len() {
             if let Some(island) = self.seen.domain(at, Level::Island) {
@@ -490,8 +602,9 @@ impl<'a> Ask<'a> {
         let untouched =
             |d: &usize| !self.seen.devices[*d].taken && self.seen.devices[*d].shares == 0;
         let is_broken = |of: &&Vec<usize>| {
-            let count = of.iter().filter(|d| used.contains(d)).count();
-            of.iter().all(untouched) && count > 0 && count < of.len()
+            of.iter().all(untouched)
+                && of.iter().any(|d| used.contains(d))
+                && of.iter().any(|d| !used.contains(d) && !lost.contains(d))
         };
         islands.values().filter(is_broken).count() as u16
     }
@@ -740,7 +853,7 @@ fn draws(device: &Dev<'_>, alternative: &Alternative) -> Option<Vec<i128>> {
 }
 
 /// The bottleneck of the best ring, over all orders.
-fn ring(of: &[usize], link: impl Fn(usize, usize) -> LinkClass) -> LinkClass {
+fn ring(of: &[usize], link: impl Fn(usize, usize) -> Link) -> Link {
     fn orders(of: &mut Vec<usize>, from: usize, see: &mut dyn FnMut(&[usize])) {
         if from == of.len() {
             return see(of);
@@ -752,12 +865,12 @@ fn ring(of: &[usize], link: impl Fn(usize, usize) -> LinkClass) -> LinkClass {
         }
     }
     if of.len() < 2 {
-        return LinkClass::Nvlink;
+        return Link::IDEAL;
     }
-    let mut best = LinkClass::Unknown;
+    let mut best = Link::UNKNOWN;
     orders(&mut of.to_vec(), 1, &mut |order| {
         let edges = (0..order.len()).map(|n| link(order[n], order[(n + 1) % order.len()]));
-        best = best.min(edges.max().unwrap_or(LinkClass::Nvlink));
+        best = best.min(edges.max().unwrap_or(Link::IDEAL));
     });
     best
 }

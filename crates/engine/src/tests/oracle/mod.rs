@@ -270,12 +270,18 @@ impl<'w> Board<'w> {
             .chain(&self.held)
             .collect();
         let seen = seen::Seen::new(self.world, key, node, &held);
+        let theirs = pinned.iter().filter_map(|p| self.claims[&p.key].held.as_ref());
+        let theirs: Vec<&HeldDevice> = theirs.flat_map(|h| &h.devices).collect();
+        // Of a name that is there twice, the first.
+        let of = |h: &&HeldDevice| seen.devices.iter().position(|d| d.key == h.device);
+        let fixed: Vec<usize> = theirs.iter().filter_map(of).collect();
         let soft = node::soft(&request.node, key, node);
         let scarce = node::Scarce::new(&request.resources, node, &used);
         let ask = devices::Ask {
             seen: &seen,
             wanted: &wanted,
             align: &request.align,
+            fixed: &fixed,
             matches: &self.world.matches,
             upstream: self.upstream,
         };

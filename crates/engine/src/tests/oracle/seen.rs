@@ -1,6 +1,6 @@
 //! What a node sees of devices (GatherPools, structured allocator), and who holds them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::world::World;
 use crate::audit::rules;
@@ -189,30 +189,67 @@ impl<'w> Seen<'w> {
         }
     }
 
-    pub(super) fn nic(&self, at: usize) -> bool {
-        self.member(at).is_some_and(|m| !m.accelerator)
+    fn called_nic(&self, at: usize) -> bool {
+        self.member(at).map_or(self.devices[at].traits.place.nic, |m| m.nic)
     }
 
-    /// The domain of a device: links' or the attribute's, which are not compared.
-    pub(super) fn domain(&self, at: usize, level: Level) -> Option<String> {
+    /// A network card of which something tells where it sits.
+    pub(super) fn nic(&self, at: usize) -> bool {
+        let levels = [Level::Switch, Level::Root, Level::Numa];
+        self.called_nic(at) && levels.iter().any(|l| self.joins(at, *l))
+    }
+
+    /// What network cards serve.
+    pub(super) fn served(&self, at: usize) -> bool {
+        let located = self.joins(at, Level::Root) || self.joins(at, Level::Numa);
+        let other = self.member(at).is_some_and(|m| !m.accelerator);
+        !self.called_nic(at) && !other && (self.accelerator(at) || located)
+    }
+
+    /// What links, or the device itself, say of its domain.
+    fn named(&self, at: usize, level: Level) -> Option<String> {
         let number = Level::ALL.iter().position(|l| *l == level).unwrap();
         if let Some(domain) = self.member(at).and_then(|m| m.domains[number]) {
             return Some(format!("links {domain}"));
         }
-        let name = match level {
-            Level::Numa => "resource.kubernetes.io/numaNode",
-            Level::Root => "resource.kubernetes.io/pcieRoot",
+        let place = &self.devices[at].traits.place;
+        let own = match level {
+            Level::Numa => place.numa.as_ref()?,
+            Level::Root => place.root.as_ref()?,
             Level::Island | Level::Switch | Level::Rail => return None,
         };
-        let value = match self.attribute(at, name)? {
-            AttributeValue::List(all) => all.first()?,
-            value @ (AttributeValue::Int(_)
-            | AttributeValue::Bool(_)
-            | AttributeValue::String(_)
-            | AttributeValue::Version(_)
-            | AttributeValue::Unset) => value,
+        let mut names = self.links.iter().flat_map(|l| &l.names);
+        let known = names.find(|(l, name, _)| *l == level && name == own);
+        Some(known.map_or_else(|| format!("own {own}"), |(.., n)| format!("links {n}")))
+    }
+
+    /// The domain of a device: as named, else that of the others in its narrower domain, else that
+    /// narrower domain itself.
+    pub(super) fn domain(&self, at: usize, level: Level) -> Option<String> {
+        let named = self.named(at, level);
+        let narrower = match level {
+            Level::Root => Level::Switch,
+            Level::Numa => Level::Root,
+            Level::Island | Level::Switch | Level::Rail => return named,
         };
-        (*value != AttributeValue::Unset).then(|| format!("attribute {value:?}"))
+        if named.is_some() {
+            return named;
+        }
+        let own = self.domain(at, narrower)?;
+        let beside = (0..self.devices.len())
+            .filter(|d| self.domain(*d, narrower).as_ref() == Some(&own))
+            .filter_map(|d| self.named(d, level));
+        let all: BTreeSet<String> = beside.collect();
+        match all.len() {
+            0 => Some(format!("within {own}")),
+            1 => all.into_iter().next(),
+            _ => None,
+        }
+    }
+
+    /// The NUMA node, where it is one that somebody names.
+    pub(super) fn numa(&self, at: usize) -> Option<String> {
+        self.domain(at, Level::Numa).filter(|name| !name.starts_with("within"))
     }
 
     pub(super) fn attribute(&self, at: usize, name: &str) -> Option<&AttributeValue> {
@@ -225,20 +262,36 @@ impl<'w> Seen<'w> {
         self.joins(at, level) && (level != Level::Island || self.accelerator(at))
     }
 
-    pub(super) fn link(&self, a: usize, b: usize) -> LinkClass {
-        let (Some(m), Some(n)) = (self.devices[a].member, self.devices[b].member) else {
-            return LinkClass::Unknown;
-        };
+    pub(super) fn link(&self, a: usize, b: usize) -> Link {
+        if self.devices.iter().all(|d| d.member.is_none()) {
+            return Link::UNKNOWN;
+        }
         let links = self.links.unwrap();
+        let ends = self.devices[a].member.zip(self.devices[b].member);
         let named = links.pairs.iter().rev().find(|(x, y, _)| {
             let (x, y) = (usize::from(*x), usize::from(*y));
-            (x, y) == (m, n) || (y, x) == (m, n)
+            ends == Some((x, y)) || ends == Some((y, x))
         });
-        let island = |m: usize| links.members[m].domains[0];
-        match named {
-            Some((.., class)) => *class,
-            None if island(m).is_some() && island(m) == island(n) => LinkClass::Nvlink,
-            None => LinkClass::Unknown,
+        if let Some((.., link)) = named {
+            return *link;
+        }
+        let both =
+            |level| self.domain(a, level).filter(|d| self.domain(b, level).as_ref() == Some(d));
+        if both(Level::Island).is_some() {
+            let island = self.member(a).unwrap().domains[0].unwrap();
+            let gbps = links.island_gbps.get(usize::from(island)).copied().unwrap_or(0);
+            return Link::new(LinkClass::Nvlink, gbps);
+        }
+        if both(Level::Switch).is_some() {
+            LinkClass::Switch.into()
+        } else if both(Level::Root).is_some() {
+            LinkClass::HostBridge.into()
+        } else if both(Level::Numa).is_some() {
+            LinkClass::Numa.into()
+        } else if self.numa(a).is_some() && self.numa(b).is_some() {
+            LinkClass::System.into()
+        } else {
+            Link::UNKNOWN
         }
     }
 }
