@@ -191,7 +191,7 @@ impl<'a> Checker<'a> {
                 match self.type_name(id).filter(|_| !optional) {
                     Some(name) => {
                         self.meanings[id as usize] = Meaning::Type(name);
-                        Type::Meta
+                        Type::meta(named(name))
                     }
                     None => self.select(id, *operand, field, *optional),
                 }
@@ -265,7 +265,7 @@ impl<'a> Checker<'a> {
         }
         if let Some(found) = TYPES.into_iter().find(|t| *t == global) {
             self.meanings[id as usize] = Meaning::Type(found);
-            return Type::Meta;
+            return Type::meta(named(found));
         }
         let message = format!("undeclared reference to '{name}' (in container '')");
         let error = self.error(CompileErrorKind::UndeclaredReference, id, message);
@@ -392,6 +392,15 @@ impl<'a> Checker<'a> {
         types: &[Type],
     ) -> Option<(Option<Function>, Type)> {
         let mut found: Option<(Option<Function>, Type)> = None;
+        // An API server knows the functions of lists before those of texts that have their names.
+        let lists_first = |variant: &&Signature| {
+            let list = matches!(variant.arguments.first(), Some(Type::List(_)));
+            let shared =
+                matches!(variant.function, Some(Function::IndexOf | Function::LastIndexOf));
+            !(list && shared && self.environment.expressions != Expressions::Stored)
+        };
+        let mut variants: Vec<&'static Signature> = variants.iter().collect();
+        variants.sort_by_key(lists_first);
         for variant in variants {
             let fits = variant.receiver == receiver && variant.arguments.len() == types.len();
             if !fits || !self.known(variant) {
@@ -593,9 +602,10 @@ impl<'a> Checker<'a> {
         if !flat {
             return Type::optional(result);
         }
-        let wanted = Type::optional(self.unifier.fresh());
-        if self.unifier.assignable(&result, &wanted) {
-            return self.unifier.resolve(&wanted);
+        // The branches of a conditional have one type, of which the first may be more general.
+        let (wanted, common) = (Type::optional(self.unifier.fresh()), self.unifier.fresh());
+        if self.unifier.all_assignable(&[(&result, &common), (&wanted, &common)]) {
+            return self.unifier.resolve(&common);
         }
         self.no_overload(id, "_?_:_", &[Type::Bool, result, wanted], false, &[])
     }
@@ -713,6 +723,29 @@ const NAMES_ONLY: [&str; 14] = [
     "kubernetes.DRADevice",
 ];
 
+/// The type of a name.
+fn named(name: &str) -> Type {
+    match name {
+        "bool" => Type::Bool,
+        "bytes" => Type::Bytes,
+        "double" => Type::Double,
+        "int" => Type::Int,
+        "list" => Type::list(Type::Dyn),
+        "map" => Type::map(Type::Dyn, Type::Dyn),
+        "null_type" => Type::Null,
+        "optional_type" => Type::optional(Type::Dyn),
+        "string" => Type::Str,
+        "uint" => Type::Uint,
+        "google.protobuf.Duration" => Type::Duration,
+        "google.protobuf.Timestamp" => Type::Timestamp,
+        "net.CIDR" => Type::Cidr,
+        "net.IP" => Type::Ip,
+        "kubernetes.DRADevice" => Type::Device,
+        // That of types, and of messages, which have no values here.
+        _ => Type::Dyn,
+    }
+}
+
 /// Whether a type has a value.
 pub(crate) fn is_only_a_name(name: &str) -> bool {
     NAMES_ONLY.contains(&name)
@@ -724,6 +757,7 @@ fn shift(t: &Type, base: u32) -> Type {
         Type::Var(var) => Type::Var(base + var),
         Type::List(inner) => Type::list(shift(inner, base)),
         Type::Optional(inner) => Type::optional(shift(inner, base)),
+        Type::Meta(of) => Type::meta(shift(of, base)),
         Type::Map(pair) => Type::map(shift(&pair.0, base), shift(&pair.1, base)),
         _ => t.clone(),
     }

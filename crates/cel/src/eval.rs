@@ -1,16 +1,17 @@
 //! The evaluator: walks the steps of a program over one device, with fuel.
 //!
 //! It recurses as deep as the expression is nested, which the parser limits. Errors are values:
-//! `&&`, `||` and the macros built on them pass over an error if the other side decides. The one
-//! exception is the end of the fuel, which ends everything.
+//! `&&`, `||` and the macros built on them pass over an error if the other side decides. The
+//! exceptions are the end of the fuel and what breaks upstream's evaluator: they end everything.
 
-use crate::ast::FoldKind;
+mod folds;
+
 use crate::cost::{self, Meter, tenth};
 use crate::device::{Device, find};
 use crate::error::EvalErrorKind;
 use crate::functions::signatures::Function;
-use crate::functions::{self, lists, regex};
-use crate::ir::{Fold, InCost, Ir, Op, Step, StepId, Table, Variant};
+use crate::functions::{self, is_unhashable, lists, regex};
+use crate::ir::{InCost, Ir, Op, Step, StepId, Table, Variant};
 use crate::ops;
 use crate::value::{Map, Shared, Value, equal};
 
@@ -27,8 +28,8 @@ enum Local<'e> {
     Known(Outcome<'e>),
     /// That of a `cel.bind`, computed and paid for where it is used first.
     Unused(StepId),
-    /// One that is known, and paid for where it is used first.
-    Unpaid(Value<'e>, u64),
+    /// That of an `optMap`: what its target has, looked up again where it is used first.
+    Inside(StepId),
 }
 
 /// What a step gives. Errors are boxed so that values stay small to return.
@@ -165,26 +166,41 @@ impl<'e> Evaluator<'e> {
         let known = match self.locals.get(slot) {
             None => return self.fault(id, EvalErrorKind::NoSuchOverload),
             Some(Local::Known(known)) => known.clone(),
-            Some(Local::Unpaid(value, cost)) => {
-                let (value, cost) = (value.clone(), *cost);
-                self.charge(id, cost)?;
-                self.locals[slot] = Local::Known(Ok(value.clone()));
-                Ok(value)
-            }
             Some(Local::Unused(init)) => {
-                // It sees the variables around it, and its own take the places after those.
                 let init = *init;
-                let inner = self.locals.split_off(slot);
-                let known = self.bound(init);
-                self.locals.truncate(slot);
-                self.locals.extend(inner);
-                let known = known?;
-                self.locals[slot] = Local::Known(known.clone());
-                known
+                self.late(slot, |evaluator| evaluator.bound(init))?
+            }
+            Some(Local::Inside(target)) => {
+                let target = *target;
+                self.late(slot, |evaluator| {
+                    let target = evaluator.bound(target)?;
+                    evaluator.charge(id, 1)?;
+                    Ok(match target {
+                        Ok(Value::Optional(Some(inner))) => Ok((*inner).clone()),
+                        Ok(_) => evaluator.fault(id, EvalErrorKind::NoSuchOverload),
+                        Err(fault) => Err(fault),
+                    })
+                })?
             }
         };
         self.charge(id, step.cost)?;
         known
+    }
+
+    /// Computes a variable. What it is made of sees the variables around it alone, and its own take
+    /// the places after those.
+    fn late(
+        &mut self,
+        slot: usize,
+        compute: impl FnOnce(&mut Self) -> Result<Outcome<'e>, Box<Fault>>,
+    ) -> Result<Outcome<'e>, Box<Fault>> {
+        let inner = self.locals.split_off(slot);
+        let known = compute(self);
+        self.locals.truncate(slot);
+        self.locals.extend(inner);
+        let known = known?;
+        self.locals[slot] = Local::Known(known.clone());
+        Ok(known)
     }
 
     fn with_local(&mut self, value: Local<'e>, body: StepId) -> Outcome<'e> {
@@ -288,14 +304,10 @@ impl<'e> Evaluator<'e> {
             Value::Optional(Some(inner)) => ((*inner).clone(), true),
             other => (other, optional),
         };
-        let found = match self.element(id, &operand, key) {
-            Ok(found) => found,
-            Err(fault) => {
-                self.charge(id, cost)?;
-                return Err(fault);
-            }
-        };
-        self.charge(id, if found.is_none() && optional { absent } else { cost })?;
+        let found = self.element(id, &operand, key);
+        let present = matches!(found, Ok(Some(_)));
+        self.charge(id, if optional && !present { absent } else { cost })?;
+        let found = found?;
         match (found, optional) {
             (Some(value), true) => Ok(Value::some(value)),
             (Some(value), false) => Ok(value),
@@ -351,7 +363,7 @@ impl<'e> Evaluator<'e> {
     ) -> Outcome<'e> {
         let key = Value::Str(Shared::Borrowed(field));
         let present = match &operand {
-            Err(_) | Ok(Value::Optional(None) | Value::List(_)) => Ok(false),
+            Err(_) | Ok(Value::Optional(None)) => Ok(false),
             Ok(Value::Optional(Some(inner))) => {
                 self.element(id, inner, &key).map(|found| found.is_some())
             }
@@ -410,13 +422,13 @@ impl<'e> Evaluator<'e> {
         if let (Op::In { .. }, Ok(value), Ok(Value::Map(Map::Pairs(pairs)))) =
             (&step.op, &left, &right)
             && !pairs.is_empty()
-            && matches!(value, Value::Version(_) | Value::Format(_))
+            && is_unhashable(value)
         {
             // Upstream's maps break down over keys that it can't hash.
             return self.fault(id, EvalErrorKind::Internal);
         }
-        if let (Op::In { cost: InCost::Free, .. }, Ok(Value::Version(_) | Value::Format(_))) =
-            (&step.op, &left)
+        if let (Op::In { cost: InCost::Free, .. }, Ok(value)) = (&step.op, &left)
+            && is_unhashable(value)
         {
             return self.fault(id, EvalErrorKind::Internal);
         }
@@ -594,22 +606,19 @@ impl<'e> Evaluator<'e> {
         functions::make_map(pairs, &mut self.meter).or_else(|kind| self.fault(id, kind))
     }
 
-    /// `target.optMap(x, …)` costs as if its target were evaluated twice, the second time where the
-    /// variable is used first: so upstream expands it.
+    /// `target.optMap(x, …)` evaluates its target twice, the second time where the variable is used
+    /// first: so upstream expands it.
     #[inline(never)]
     fn opt_map(&mut self, id: StepId, target: StepId, body: StepId, flat: bool) -> Outcome<'e> {
-        let before = self.meter.cost();
-        let target = self.bound(target)?;
-        let again = self.meter.cost() - before;
+        let found = self.bound(target)?;
         self.charge(id, 1)?;
-        match target? {
+        match found? {
             Value::Optional(None) => {
                 self.charge(id, 1)?;
                 Ok(Value::Optional(None))
             }
-            Value::Optional(Some(inner)) => {
-                let value = Local::Unpaid((*inner).clone(), again + 1);
-                let result = self.with_local(value, body);
+            Value::Optional(Some(_)) => {
+                let result = self.with_local(Local::Inside(target), body);
                 if flat || is_fatal(&result) {
                     return result;
                 }
@@ -618,233 +627,6 @@ impl<'e> Evaluator<'e> {
             }
             _ => self.fault(id, EvalErrorKind::NoSuchOverload),
         }
-    }
-
-    /// What a fold goes over: for each turn its one or two variables.
-    pub(crate) fn turns(
-        &mut self,
-        id: StepId,
-        fold: &Fold,
-    ) -> Result<Vec<(Value<'e>, Option<Value<'e>>)>, Box<Fault>> {
-        let range = self.eval(fold.range)?;
-        let turns: Vec<_> = match &range {
-            Value::List(list) => list
-                .iter()
-                .zip(0..)
-                .map(|(value, at)| match fold.two {
-                    true => (Value::Int(at), Some(value)),
-                    false => (value, None),
-                })
-                .collect(),
-            Value::Map(map) => {
-                let value = |key: &Value<'e>, meter: &mut Meter| map.get(key, meter);
-                let meter = &mut self.meter;
-                map.keys()
-                    .into_iter()
-                    .map(|key| {
-                        let second = if fold.two { value(&key, meter) } else { None };
-                        (key, second)
-                    })
-                    .collect()
-            }
-            other => {
-                let name = go_name(other);
-                return self.fault(id, EvalErrorKind::NotIterable(name));
-            }
-        };
-        self.meter.work(turns.len());
-        Ok(turns)
-    }
-
-    pub(crate) fn enter_turn(&mut self, turn: (Value<'e>, Option<Value<'e>>)) -> usize {
-        self.locals.push(Local::Known(Ok(turn.0)));
-        match turn.1 {
-            Some(second) => {
-                self.locals.push(Local::Known(Ok(second)));
-                2
-            }
-            None => 1,
-        }
-    }
-
-    #[inline(never)]
-    fn fold(&mut self, id: StepId, fold: &'e Fold) -> Outcome<'e> {
-        let turns = self.turns(id, fold)?;
-        match fold.kind {
-            FoldKind::All => self.quantifier(id, fold, turns, false),
-            FoldKind::Exists => self.quantifier(id, fold, turns, true),
-            FoldKind::ExistsOne
-            | FoldKind::Map
-            | FoldKind::Filter
-            | FoldKind::MapValues
-            | FoldKind::MapEntries => self.collect(id, fold, turns),
-        }
-    }
-
-    /// `all` (deciding on false) and `exists` (deciding on true).
-    fn quantifier(
-        &mut self,
-        id: StepId,
-        fold: &'e Fold,
-        turns: Vec<(Value<'e>, Option<Value<'e>>)>,
-        deciding: bool,
-    ) -> Outcome<'e> {
-        let mut outcome = Ok(Value::Bool(!deciding));
-        // Looking at the accumulator costs 2, one more where it is negated.
-        let look = 2 + u64::from(deciding);
-        for turn in turns {
-            self.charge(id, look)?;
-            if matches!(outcome, Ok(Value::Bool(b)) if b == deciding) {
-                break;
-            }
-            self.charge(id, 1)?;
-            let variables = self.enter_turn(turn);
-            let body = self.bound(fold.body);
-            self.locals.truncate(self.locals.len() - variables);
-            match body? {
-                Ok(Value::Bool(b)) if b == deciding => outcome = Ok(Value::Bool(b)),
-                Ok(Value::Bool(_)) => {}
-                Err(fault) => outcome = outcome.and(Err(fault)),
-                Ok(_) => {
-                    let fault = self.fault(id, EvalErrorKind::NoSuchOverload);
-                    outcome = outcome.and(fault);
-                }
-            }
-        }
-        self.charge(id, 1)?;
-        outcome
-    }
-
-    /// The macros that count or make something. A turn that fails does not end them: upstream goes
-    /// on with an accumulator that holds the error.
-    fn collect(
-        &mut self,
-        id: StepId,
-        fold: &'e Fold,
-        turns: Vec<(Value<'e>, Option<Value<'e>>)>,
-    ) -> Outcome<'e> {
-        let mut made = Made::default();
-        for turn in turns {
-            let first = turn.0.clone();
-            let variables = self.enter_turn(turn);
-            let result = self.turn(id, fold, first, &mut made);
-            self.locals.truncate(self.locals.len() - variables);
-            result?;
-        }
-        self.charge(id, if fold.kind == FoldKind::ExistsOne { 2 } else { 1 })?;
-        if let Some(fault) = made.fault {
-            return Err(fault);
-        }
-        match fold.kind {
-            FoldKind::ExistsOne => Ok(Value::Bool(made.kept.len() == 1)),
-            FoldKind::MapValues | FoldKind::MapEntries => {
-                functions::make_map(made.pairs, &mut self.meter)
-                    .or_else(|kind| self.fault(id, kind))
-            }
-            FoldKind::All | FoldKind::Exists | FoldKind::Map | FoldKind::Filter => {
-                Ok(Value::list(made.kept))
-            }
-        }
-    }
-
-    /// Whether a turn counts; a condition that fails is the new state of the accumulator.
-    fn condition(
-        &mut self,
-        id: StepId,
-        fold: &'e Fold,
-        made: &mut Made<'e>,
-    ) -> Result<bool, Box<Fault>> {
-        let condition = match fold.kind {
-            FoldKind::ExistsOne | FoldKind::Filter => Some(fold.body),
-            _ => fold.filter,
-        };
-        let Some(condition) = condition else { return Ok(true) };
-        match self.bound(condition)? {
-            Ok(Value::Bool(counts)) => return Ok(counts),
-            Ok(_) => {
-                let kind = EvalErrorKind::NoSuchOverload;
-                made.fault = Some(Box::new(Fault { kind, step: id }));
-            }
-            Err(fault) => made.fault = Some(fault),
-        }
-        Ok(false)
-    }
-
-    fn turn(
-        &mut self,
-        id: StepId,
-        fold: &'e Fold,
-        first: Value<'e>,
-        made: &mut Made<'e>,
-    ) -> Result<(), Box<Fault>> {
-        if !self.condition(id, fold, made)? {
-            return Ok(());
-        }
-        match fold.kind {
-            FoldKind::ExistsOne => {
-                self.charge(id, 2)?;
-                made.kept.push(Value::Bool(true));
-            }
-            // The name of the variable costs one here, beside list and sum.
-            FoldKind::Filter => {
-                self.charge(id, 3 + fold.element_cost)?;
-                made.kept.push(first);
-            }
-            // With three arguments the call ends at the first that fails.
-            FoldKind::MapValues if made.fault.is_some() => self.charge(id, 1)?,
-            FoldKind::MapValues => {
-                let value = self.bound(fold.body)?;
-                self.charge(id, 3)?;
-                match value {
-                    Ok(value) => made.pairs.push((first, value)),
-                    Err(fault) => made.fault = Some(fault),
-                }
-            }
-            FoldKind::MapEntries => {
-                let value = self.bound(fold.body)?;
-                self.charge(id, 2)?;
-                let inserted = match value {
-                    Ok(Value::Map(entries)) if made.fault.is_none() => {
-                        self.insert(id, &entries, &mut made.pairs)
-                    }
-                    Ok(Value::Map(_)) => Ok(()),
-                    Ok(_) => self.fault(id, EvalErrorKind::NoSuchOverload),
-                    Err(fault) => Err(fault),
-                };
-                made.note(inserted.err())?;
-            }
-            FoldKind::All | FoldKind::Exists | FoldKind::Map => {
-                let value = self.bound(fold.body)?;
-                self.charge(id, 2 + fold.element_cost)?;
-                match value {
-                    Ok(value) => made.kept.push(value),
-                    Err(fault) => made.note(Some(fault))?,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the entries of a map to others; keys must be new.
-    fn insert(
-        &mut self,
-        id: StepId,
-        made: &Map<'e>,
-        pairs: &mut Vec<(Value<'e>, Value<'e>)>,
-    ) -> Result<(), Box<Fault>> {
-        for key in made.keys() {
-            self.meter.work(pairs.len());
-            self.charge(id, 0)?;
-            let meter = &mut self.meter;
-            if pairs.iter().any(|(other, _)| equal(other, &key, meter) == Ok(true)) {
-                let message = format!("insert failed: key {} already exists", shown(&key));
-                return self.fault(id, EvalErrorKind::Failed(message));
-            }
-            if let Some(value) = made.get(&key, meter) {
-                pairs.push((key, value));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -867,27 +649,6 @@ pub(crate) fn is_key(value: &Value<'_>) -> bool {
 /// Whether a failure ends everything.
 fn is_fatal(outcome: &Outcome<'_>) -> bool {
     outcome.as_ref().is_err_and(|fault| fault.kind.is_fatal())
-}
-
-/// What a macro has made so far.
-#[derive(Debug, Default)]
-struct Made<'e> {
-    kept: Vec<Value<'e>>,
-    pairs: Vec<(Value<'e>, Value<'e>)>,
-    fault: Option<Box<Fault>>,
-}
-
-impl Made<'_> {
-    /// Keeps the first fault; the end of the fuel is not put off.
-    fn note(&mut self, fault: Option<Box<Fault>>) -> Result<(), Box<Fault>> {
-        match fault {
-            Some(fault) if fault.kind.is_fatal() => Err(fault),
-            fault => {
-                self.fault = self.fault.take().or(fault);
-                Ok(())
-            }
-        }
-    }
 }
 
 fn device_field<'e>(device: &'e Device<'e>, field: &str) -> Option<Value<'e>> {
@@ -921,30 +682,5 @@ fn binary_cost(op: &Op, left: Option<&Value<'_>>, right: Option<&Value<'_>>) -> 
         Op::In { cost: InCost::Free, .. } => 0,
         Op::In { cost: InCost::Length, .. } => size(right),
         _ => 1,
-    }
-}
-
-/// The name of a value's type in upstream's complaint about a range.
-fn go_name(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::Null => "types.Null",
-        Value::Bool(_) => "types.Bool",
-        Value::Int(_) => "types.Int",
-        Value::Uint(_) => "types.Uint",
-        Value::Double(_) => "types.Double",
-        Value::Str(_) => "types.String",
-        Value::Bytes(_) => "types.Bytes",
-        Value::Quantity(..) => "cel.Quantity",
-        Value::Version(_) => "cel.Semver",
-        Value::Duration(_) => "types.Duration",
-        Value::Timestamp(_) => "types.Timestamp",
-        Value::Ip(_) => "cel.IP",
-        Value::Cidr(..) => "cel.CIDR",
-        Value::Url(_) => "cel.URL",
-        Value::Format(_) => "cel.Format",
-        Value::List(_) => "types.List",
-        Value::Map(_) | Value::Device(_) => "types.Map",
-        Value::Optional(_) => "*types.Optional",
-        Value::Type(_) => "*types.Type",
     }
 }

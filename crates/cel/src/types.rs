@@ -31,8 +31,8 @@ pub(crate) enum Type {
     /// Objects of the authorization library, by their kind: no value of these can be made here.
     Authorization(&'static str),
     Device,
-    /// The type of a type, as `type(x)` gives.
-    Meta,
+    /// The type of a type's name, as `type(x)` gives.
+    Meta(Arc<Type>),
     List(Arc<Type>),
     Map(Arc<(Type, Type)>),
     Optional(Arc<Type>),
@@ -57,13 +57,19 @@ impl Type {
         Type::Optional(Arc::new(inner))
     }
 
+    pub(crate) fn meta(of: Type) -> Type {
+        Type::Meta(Arc::new(of))
+    }
+
     /// Number of parts, counted no further than `limit`.
     pub(crate) fn parts(&self, limit: usize) -> usize {
         if limit == 0 {
             return 1;
         }
         match self {
-            Type::List(inner) | Type::Optional(inner) => 1 + inner.parts(limit - 1),
+            Type::List(inner) | Type::Optional(inner) | Type::Meta(inner) => {
+                1 + inner.parts(limit - 1)
+            }
             Type::Map(pair) => {
                 let key = pair.0.parts(limit - 1);
                 1 + key + pair.1.parts(limit.saturating_sub(1 + key))
@@ -80,7 +86,7 @@ impl Type {
     /// Whether two types without parts are the same.
     fn same(&self, other: &Type) -> bool {
         match (self, other) {
-            (Type::Meta, Type::Meta) => true,
+            (Type::Meta(_), Type::Meta(_)) => true,
             (Type::List(_) | Type::Map(_) | Type::Optional(_) | Type::Var(_), _) => false,
             _ => self == other,
         }
@@ -96,6 +102,7 @@ impl Type {
             Type::List(inner) => format!("list({})", inner.declared()),
             Type::Map(pair) => format!("map({}, {})", pair.0.declared(), pair.1.declared()),
             Type::Optional(inner) => format!("optional_type({})", inner.declared()),
+            Type::Meta(of) => format!("type({})", of.declared()),
             other => other.to_string(),
         }
     }
@@ -143,7 +150,7 @@ impl fmt::Display for Type {
             Type::Quantity => f.write_str("kubernetes.Quantity"),
             Type::Semver => f.write_str("kubernetes.Semver"),
             Type::Device => f.write_str("kubernetes.DRADevice"),
-            Type::Meta => f.write_str("type"),
+            Type::Meta(of) => write!(f, "type({of})"),
             Type::List(inner) => write!(f, "list({inner})"),
             Type::Map(pair) => write!(f, "map({}, {})", pair.0, pair.1),
             Type::Optional(inner) => write!(f, "optional_type({inner})"),
@@ -217,6 +224,7 @@ impl Unifier {
             },
             Type::List(inner) => Type::list(self.resolve(inner)),
             Type::Optional(inner) => Type::optional(self.resolve(inner)),
+            Type::Meta(of) => Type::meta(self.resolve(of)),
             Type::Map(pair) => Type::map(self.resolve(&pair.0), self.resolve(&pair.1)),
             _ => t.clone(),
         }
@@ -237,7 +245,9 @@ impl Unifier {
             Type::Var(other) => {
                 self.bound[*other as usize].as_ref().is_some_and(|bound| self.occurs(var, bound))
             }
-            Type::List(inner) | Type::Optional(inner) => self.occurs(var, inner),
+            Type::List(inner) | Type::Optional(inner) | Type::Meta(inner) => {
+                self.occurs(var, inner)
+            }
             Type::Map(pair) => self.occurs(var, &pair.0) || self.occurs(var, &pair.1),
             _ => false,
         }
@@ -316,6 +326,7 @@ pub(crate) fn settle(t: &Type) -> Type {
         Type::Var(_) => Type::Dyn,
         Type::List(inner) => Type::list(settle(inner)),
         Type::Optional(inner) => Type::optional(settle(inner)),
+        Type::Meta(of) => Type::meta(settle(of)),
         Type::Map(pair) => Type::map(settle(&pair.0), settle(&pair.1)),
         _ => t.clone(),
     }

@@ -265,8 +265,10 @@ pub(crate) struct QuestionArgs {
     pub(crate) device_order: DeviceOrder,
     /// Let a CEL error on one device end the pod's attempt, as kube-scheduler does
     ///
-    /// Only with `--device-order upstream`, for it depends on the order in which devices are looked
-    /// at. Without it, such a device is left out and the error is reported.
+    /// So do an amount of a capacity that can't be counted, and devices for `All` that break a
+    /// constraint or are more than an allocation holds. Only with `--device-order upstream`, for it
+    /// depends on the order in which devices are looked at. Without it, such a device is left out
+    /// and the error is reported.
     #[arg(long)]
     pub(crate) strict_cel: bool,
 }

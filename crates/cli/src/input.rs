@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use phalanx_cluster::lint::{refusals, refused_admin_access};
+use phalanx_cluster::lint::{Rule, refusals, refused_admin_access};
 use phalanx_cluster::view::{CompatView, FindingView};
 use phalanx_cluster::world::World;
-use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source, Version};
-use phalanx_objects::Object;
+use phalanx_cluster::{Compat, Finding, Lowering, ObjectEvent, Source, Version};
 use phalanx_objects::read::{self, Item, Problem};
+use phalanx_objects::{Object, ObjectRef};
 
 use crate::args::InputArgs;
 use crate::cel;
@@ -113,6 +113,8 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
     let refused = RefCell::new(Vec::new());
     let compat = reading.world.lowering().compat().clone();
     let mut said = BTreeSet::new();
+    // What does not compile is told, and drawn, where it is lowered, if it is the worst of its claim.
+    let mut late = Vec::new();
     let mut take = |file: &str, bytes: &[u8]| {
         let mut observe = |object: &Object, source: &read::Source, locate: &read::Locate<'_>| {
             for refusal in refusals(object, &compat) {
@@ -122,6 +124,10 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
         };
         read::read_observed(file, bytes, Some(&mut observe), &mut |item| {
             for (object, at, refusal) in refused.take() {
+                if refusal.rule == Rule::SelectorInvalid {
+                    late.push((object, at, refusal));
+                    continue;
+                }
                 said.insert((placed(&object), refusal.path.clone()));
                 findings.refusal(&object, &at.0, &at.1, refusal);
             }
@@ -138,15 +144,25 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
     let world = reading.end(args, &findings)?;
     for finding in world.findings() {
         let drawn = cel::of_finding(&world, finding);
-        let field = finding.object.clone().map(|object| (object, finding.path.clone()));
-        if drawn.is_some() || !field.is_some_and(|field| said.contains(&field)) {
+        if drawn.is_some() || !field(finding).is_some_and(|field| said.contains(&field)) {
             findings.push(FindingView::from(finding), drawn);
+        }
+    }
+    let told: BTreeSet<_> = world.findings().iter().filter_map(field).collect();
+    for (object, at, refusal) in late {
+        if !told.contains(&(placed(&object), refusal.path.clone())) {
+            findings.refusal(&object, &at.0, &at.1, refusal);
         }
     }
     for lint in refused_admin_access(&world) {
         findings.lint(lint);
     }
     Ok(Input { world, findings })
+}
+
+/// The object and the field of a finding.
+fn field(finding: &Finding) -> Option<(ObjectRef, String)> {
+    Some((finding.object.clone()?, finding.path.clone()))
 }
 
 /// Reads texts that are held.

@@ -36,12 +36,14 @@ pub fn plan(world: &mut World, options: &PlanOptions) -> Plan {
 
 /// The whole account for one group: every node, every check. None if nothing of it is pending.
 pub fn why(world: &mut World, group: &GroupKey, options: &PlanOptions) -> Option<Report> {
-    world.engine().probe(&options.policy, group, options.effort)
+    let now = options.now.unwrap_or_default();
+    world.engine().probe(&options.policy, group, now, options.effort)
 }
 
 /// The account of one node: what it is to every pending group, in queue order.
 pub fn why_node(world: &mut World, node: &NodeKey, options: &PlanOptions) -> Vec<Report> {
-    world.engine().probe_node(&options.policy, node, options.effort)
+    let now = options.now.unwrap_or_default();
+    world.engine().probe_node(&options.policy, node, now, options.effort)
 }
 
 /// The account for what is missing of a group that is placed in part: as [`why`], with the seats

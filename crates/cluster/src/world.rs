@@ -2,7 +2,7 @@
 //! state. A clone of it is a fork: what happens there stays there.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use phalanx_engine::{Change, DeviceKey, Engine, Links, Name, NodeKey, SelectorId, Timestamp};
 use phalanx_objects::topology::NodeTopology;
@@ -19,7 +19,8 @@ pub struct World {
     lowering: Lowering,
     engine: Engine,
     objects: Option<Objects>,
-    findings: Vec<Finding>,
+    /// Worked out when somebody asks.
+    findings: OnceLock<Vec<Finding>>,
     /// Links of nodes as lowering gave them to the engine, for what is said of a choice.
     links: BTreeMap<NodeKey, Links>,
     /// The highest place in the input so far: what edits add stands after it.
@@ -41,7 +42,7 @@ impl World {
             lowering,
             engine,
             objects: None,
-            findings: Vec::new(),
+            findings: OnceLock::new(),
             links: BTreeMap::new(),
             last: 0,
         }
@@ -71,7 +72,7 @@ impl World {
 
     /// Lowers what has changed and tells the engine.
     pub fn settle(&mut self) {
-        let (changes, findings) = self.lowering.settle();
+        let changes = self.lowering.settle();
         for change in &changes {
             match change {
                 Change::Links(node, Some(links)) => {
@@ -96,7 +97,7 @@ impl World {
             }
         }
         self.engine.apply(changes);
-        self.findings = findings;
+        self.findings = OnceLock::new();
     }
 
     /// Makes an edit that is asked in `namespace`, and settles.
@@ -209,7 +210,7 @@ impl World {
 
     /// What was found wrong.
     pub fn findings(&self) -> &[Finding] {
-        &self.findings
+        self.findings.get_or_init(|| self.lowering.findings())
     }
 
     /// The links of a node, if any are known.

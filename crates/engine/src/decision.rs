@@ -177,7 +177,7 @@ pub enum Facts {
         /// The claim.
         claim: ClaimKey,
         /// The device and its condition.
-        failure: BindingFailure,
+        failure: Box<BindingFailure>,
     },
     /// Counts of devices, check by check.
     Devices(Box<DeviceFacts>),

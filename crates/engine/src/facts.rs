@@ -767,20 +767,30 @@ pub struct Claim {
     pub held: Option<Allocation>,
     /// Who it is reserved for (`status.reservedFor`).
     pub users: Vec<User>,
-    /// What makes its allocation of no use: a device that reports one of its binding failure
-    /// conditions.
+    /// What makes its allocation of no use, now or from a time on: a device that reports that it
+    /// can't be bound, or does not report in time that it can.
     pub failed: Option<BindingFailure>,
     /// Whether it is being deleted.
     pub deleting: bool,
 }
 
-/// A binding failure condition that is true.
+/// Why an allocation is of no use (kube-scheduler's `isClaimReadyForBinding` and `isClaimTimeout`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BindingFailure {
     /// The device of the claim's allocation.
     pub device: DeviceKey,
-    /// The condition.
+    /// The binding failure condition that is true; or where [`after`](Self::after) is a time, the
+    /// binding condition that is not.
     pub condition: Name,
+    /// The end of the wait for the condition: after it the allocation has failed.
+    pub after: Option<Timestamp>,
+}
+
+impl BindingFailure {
+    /// Whether it holds at this time.
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.after.is_none_or(|end| end < now)
+    }
 }
 
 /// Who uses a claim.
@@ -812,6 +822,9 @@ pub struct HeldDevice {
     pub share: bool,
     /// Capacity consumed by the share, in billionths of a unit.
     pub consumed: Box<[(Name, i128)]>,
+    /// What it takes of its pool's counters, where no slice of the newest generation says so any
+    /// more: as it was when a slice last did.
+    pub consumes: Box<[CounterUse]>,
 }
 
 /// A place promised to a group. (Nothing fills it yet.)

@@ -5,9 +5,11 @@
 pub struct Policy {
     /// Which feasible set of devices is taken.
     pub device_order: DeviceOrder,
-    /// A CEL error on a device that the search reaches ends the pod's attempt on all nodes, as in
-    /// kube-scheduler, rather than making that device ineligible. It is a question of upstream's
-    /// order, and has no effect with any other: which devices are reached depends on it.
+    /// An error that upstream's search meets ends the pod's attempt on all nodes, as in
+    /// kube-scheduler, rather than making that device (or for `All` that node) ineligible: of a
+    /// selector or a derived attribute, of an amount that can't be counted, of devices for `All`
+    /// that break a constraint or pass the limit. It is a question of upstream's order, and has no
+    /// effect with any other: which devices are reached depends on it.
     pub strict_cel: bool,
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use phalanx_cluster::plan::{PlanOptions, plan};
 use phalanx_cluster::world::World;
-use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source, Version};
+use phalanx_cluster::{Compat, Gate, Lowering, ObjectEvent, Source, Version};
 use phalanx_engine::Act;
 use phalanx_objects::Object;
 use serde_json::{Value, json};
@@ -187,18 +187,11 @@ impl Question {
             "held": self.held})
     }
 
-    /// The gates, as far as they can be switched.
+    /// The gates that are on; whatever else there is is off.
     fn compat(&self) -> Compat {
-        let mut compat = Compat::new(Version::V1_37);
-        for gate in phalanx_cluster::Gate::ALL {
-            let on = self.features.iter().any(|name| name == gate.as_str());
-            if gate.as_str().starts_with("DRA")
-                && let Ok(switched) = compat.clone().with_gates(&format!("{}={on}", gate.as_str()))
-            {
-                compat = switched;
-            }
-        }
-        compat
+        let named = |gate: &Gate| self.features.iter().any(|name| name == gate.as_str());
+        let on = Gate::ALL.iter().copied().filter(named);
+        Compat::exactly(Version::V1_37, on.chain([Gate::DynamicResourceAllocation]))
     }
 
     /// The objects, with a pod that uses the claims. Past the reader's validation, for some recorded
@@ -298,19 +291,31 @@ fn question(world: &Value) -> Question {
         all.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
     };
     let mut claims = list(world, "/claims");
-    for claim in &mut claims {
-        claim["metadata"]["namespace"] = json!("default");
+    for (at, claim) in claims.iter_mut().enumerate() {
+        claim["metadata"] = json!({"name": format!("claim-{at}"), "namespace": "default"});
         claim["status"] = json!({});
     }
     Question {
         name: world["name"].as_str().unwrap_or_default().to_owned(),
         features: strings(list(world, "/features")),
         node: world["node"].clone(),
-        slices: list(world, "/slices"),
+        slices: slices(list(world, "/slices")),
         classes: list(world, "/classes"),
         claims,
         held: held(&world["allocatedState"]),
     }
+}
+
+/// The slices in their order. Names are keys in a cluster, and in a few worlds they are not: here
+/// each has its own, and they sort as the recorded ones do.
+fn slices(recorded: Vec<Value>) -> Vec<Value> {
+    let mut order: Vec<usize> = (0..recorded.len()).collect();
+    order.sort_by_key(|at| recorded[*at]["metadata"]["name"].as_str().unwrap_or("").to_owned());
+    let mut named = recorded;
+    for (rank, at) in order.into_iter().enumerate() {
+        named[at]["metadata"]["name"] = json!(format!("slice-{rank:04}"));
+    }
+    named
 }
 
 /// Claims that hold what is in use. The capacity that the shares of a device take together is on the

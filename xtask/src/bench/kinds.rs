@@ -56,7 +56,7 @@ impl Fleet {
                 put(&mut lowering, &manifest)?;
             }
         }
-        let (changes, _) = lowering.settle();
+        let changes = lowering.settle();
         let mut requests = Vec::new();
         for change in &changes {
             if let Change::Group(_, Some(group)) = change {

@@ -342,6 +342,7 @@ impl Pod {
             admin: grant.admin,
             share: grant.share.is_some(),
             consumed: grant.share.clone().unwrap_or_default(),
+            consumes: Box::default(),
         });
         self.holds(&seat.node, devices.collect())
     }
@@ -385,5 +386,6 @@ pub(crate) fn device(names: &Names, node: &NodeKey, at: u32) -> HeldDevice {
         admin: false,
         share: false,
         consumed: Box::default(),
+        consumes: Box::default(),
     }
 }

@@ -135,7 +135,7 @@ impl Clause {
                             | Type::Timestamp
                             | Type::Bytes
                             | Type::Duration
-                            | Type::Meta
+                            | Type::Meta(_)
                             | Type::Null
                     )
             }

@@ -172,12 +172,16 @@ fn is_zero(value: &Value<'_>) -> bool {
     }
 }
 
+/// Whether upstream's maps and sets break down over a value, for its language can't hash it.
+pub(crate) fn is_unhashable(value: &Value<'_>) -> bool {
+    matches!(value, Value::Version(_) | Value::Format(_) | Value::Bytes(_))
+}
+
 /// A map of entries; of entries with equal keys the last counts.
 pub(crate) fn make_map<'a>(pairs: Vec<(Value<'a>, Value<'a>)>, meter: &mut Meter) -> Outcome<'a> {
     let mut kept: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(pairs.len());
     for (key, value) in pairs {
-        if matches!(key, Value::Version(_) | Value::Format(_)) {
-            // Upstream's maps break down over keys that it can't hash.
+        if is_unhashable(&key) {
             return Err(EvalErrorKind::Internal);
         }
         meter.reserve(kept.len())?;

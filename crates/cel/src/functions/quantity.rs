@@ -29,8 +29,9 @@ pub(crate) fn call<'a>(function: Function, args: &[Value<'a>]) -> Outcome<'a> {
                 Value::Int(b) => Quantity::from_int(*b),
                 _ => return Err(NO_OVERLOAD),
             };
-            // Upstream negates what it takes away, and the least integer is its own negative.
-            let wraps = b == Quantity::from_int(i64::MIN) && a.as_i64().is_some();
+            // Upstream negates what it takes away, and the least integer is its own negative where the
+            // sum is still an integer.
+            let wraps = b == Quantity::from_int(i64::MIN) && a.as_i64().is_some_and(|a| a >= 0);
             let add = function == Function::Add || wraps;
             let result = if add { a.checked_add(&b) } else { a.checked_sub(&b) };
             match result {

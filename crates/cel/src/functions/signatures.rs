@@ -353,7 +353,7 @@ fn standard(t: &mut Table) {
         t.global("size", Function::Size, std::slice::from_ref(&kind), Int);
         t.member("size", Function::Size, &[kind], Int);
     }
-    t.global("type", Function::TypeOf, &[A], Type::Meta);
+    t.global("type", Function::TypeOf, &[A], Type::meta(A));
     t.global("dyn", Function::Dyn, &[A], Dyn);
     let conversions: [(&str, Function, &[Type], Type); 8] = [
         ("bool", Function::ToBool, &[Bool, Str], Bool),

@@ -99,6 +99,8 @@ const YES: &[&str] = &[
     "lists.range(3).map(x, x * x) == [0, 1, 4] && [[[1]], [[2]]].flatten(2) == [1, 2]",
     // What `cel.bind` binds is computed where it is used, once.
     "cel.bind(x, 1 / 0, true) && cel.bind(x, 1 / 0, true || x == 1)",
+    // A body of optFlatMap whose type is not known makes the whole so.
+    "optional.of(1).optFlatMap(x, dyn(true))",
     // An optional bool is a bool.
     "optional.of(dyn(true)).value()",
     // What can't be compared with a sum of quantities: upstream wraps the least integer.
@@ -148,6 +150,10 @@ const FAILING: &[(&str, &str)] = &[
     (
         "device.attributes['gpu.example.com'].index.name('a').check('get').errored()",
         "no such overload",
+    ),
+    (
+        "has(device.attributes['gpu.example.com'].lanes.x)",
+        "unsupported index type 'string' in list",
     ),
     // What breaks upstream's own evaluator can't be made up for by the other side.
     ("[1 / 0].distinct() == [] || true", "internal error"),

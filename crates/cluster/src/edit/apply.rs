@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_objects::core::{PodSpec, Toleration, TolerationOperator};
+use phalanx_objects::core::{PodSpec, TaintEffect, Toleration, TolerationOperator};
 use phalanx_objects::meta::{Annotations, ObjectMeta};
 use phalanx_objects::resource::{DeviceSelector, DeviceToleration, ResourceClaimSpec};
 use phalanx_objects::topology::AlignLevel;
@@ -221,7 +221,10 @@ fn relax(object: &mut Object, what: &Relaxation) -> Result<(), String> {
             }
         }
         Relaxation::DeviceTaint { key, request } => {
-            let found = in_request(object, request, |part| part.tolerations.push(tolerate(key)))?;
+            // One that names no effect lets the pod in; only one that names NoExecute keeps it there.
+            let stays = Toleration { effect: TaintEffect::NoExecute, ..tolerate(key) };
+            let both = [tolerate(key), stays];
+            let found = in_request(object, request, |part| part.tolerations.extend(both.clone()))?;
             if found { Ok(()) } else { Err(no_request(request)) }
         }
         Relaxation::Align(level) => drop_align(object, *level),

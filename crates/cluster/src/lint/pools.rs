@@ -51,7 +51,7 @@ pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
         }
     }
     homeless(world, pools.values().flatten(), found);
-    for (pool, finding) in world.lowering().pool_findings() {
+    for (pool, finding) in world.lowering().of_pools() {
         let Some(object) = &finding.object else { continue };
         let Some(source) = world.lowering().source(object) else { continue };
         let of_slice = object.kind == Kind::ResourceSlice;

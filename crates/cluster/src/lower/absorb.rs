@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use phalanx_engine::{
     Allocation, BindingFailure, ClaimKey, DeviceKey, HeldDevice, Name, Node as EngineNode, PodKey,
-    PoolKey, Reach, Scoped, User,
+    PoolKey, Reach, Scoped, Timestamp, User,
 };
 use phalanx_objects::core::{Node, Pod, PriorityClass};
 use phalanx_objects::meta::{Condition, ObjectMeta};
@@ -35,6 +35,9 @@ const POD_CLAIM_ANNOTATION: &str = "resource.kubernetes.io/pod-claim-name";
 /// The annotation of the claim that was made for a pod's extended resources.
 const EXTENDED_CLAIM_ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
 
+/// How long kube-scheduler waits for binding conditions (`DynamicResourcesArgs.bindingTimeout`).
+const BINDING_TIMEOUT_MILLIS: i64 = 600_000;
+
 impl Lowering {
     /// Takes in an object that is named in full and supersedes what is known of it.
     pub(super) fn applied(&mut self, object: &Object, source: &Source) {
@@ -55,7 +58,10 @@ impl Lowering {
             Object::ResourceSlice(slice) => self.slice(slice, source.clone()),
             Object::ResourceClaim(claim) => self.claim(claim, header),
             Object::ResourceClaimTemplate(template) => self.template(template, header),
-            Object::DeviceClass(class) => self.device_class(class, header),
+            Object::DeviceClass(class) => {
+                self.device_class(class, header);
+                Vec::new()
+            }
             Object::DeviceTaintRule(rule) => self.taint_rule(rule, header),
             Object::Job(_) | Object::Deployment(_) => self.workload(object, source.clone()),
             Object::NodeTopology(topology) => self.topology(topology, source.clone()),
@@ -217,6 +223,12 @@ impl Lowering {
         }
         for name in claims {
             let claim = ClaimKey(Scoped { namespace: key.0.namespace.clone(), name });
+            // Whether a claim is reserved for this pod or for one of its name that is gone.
+            let mine = |(user, _): &(User, Uid)| *user == User::Pod(key.clone());
+            let found = self.objects.claims.get(&claim);
+            if record.life == Life::Pending && found.is_some_and(|c| c.users.iter().any(mine)) {
+                self.dirty.claims.push(claim.clone());
+            }
             change(&mut self.index.claim, claim, key.clone(), enter);
         }
         if let Some(owner) = &record.owner {
@@ -416,71 +428,65 @@ impl Lowering {
                     .iter()
                     .map(|(name, amount)| (names.get(name), nanos(amount)))
                     .collect(),
+                consumes: Box::default(),
             });
         }
         let nodes = held.node_selector.as_ref().map(|selector| rules::terms(selector, names));
         Allocation { devices: devices.into(), nodes }
     }
 
-    /// The binding failure condition that kube-scheduler comes to: it goes through the devices in
-    /// order, and stops at the first that is not ready (`isClaimReadyForBinding`).
+    /// What kube-scheduler comes to of binding conditions: it goes through the devices in order, and
+    /// stops at the first that is not ready (`isClaimReadyForBinding`).
     fn failed(&mut self, claim: &ResourceClaim) -> Option<BindingFailure> {
         if !self.compat.awaits_conditions() {
             return None;
         }
-        let results = claim.status.allocation.iter().flat_map(|held| &held.devices.results);
-        for result in results.filter(|result| !result.binding_conditions.is_empty()) {
-            let reported = conditions_of(claim, result)?;
+        let allocation = claim.status.allocation.as_ref()?;
+        let end = allocation
+            .allocation_timestamp
+            .map(|at| Timestamp(at.as_millisecond().saturating_add(BINDING_TIMEOUT_MILLIS)));
+        for result in allocation.devices.results.iter().filter(|r| !r.binding_conditions.is_empty())
+        {
+            let reported = conditions_of(claim, result).unwrap_or_default();
             let is_true =
                 |name: &&String| reported.iter().any(|c| c.kind == **name && c.status == "True");
-            if let Some(condition) = result.binding_failure_conditions.iter().find(is_true) {
-                let names = &mut self.interned.names;
-                let pool =
-                    PoolKey { driver: names.get(&result.driver), pool: names.get(&result.pool) };
-                let device = DeviceKey { pool, device: names.get(&result.device) };
-                return Some(BindingFailure { device, condition: names.get(condition) });
-            }
-            if !result.binding_conditions.iter().all(|name| is_true(&name)) {
-                return None;
-            }
+            let failed = result.binding_failure_conditions.iter().find(is_true);
+            let missing = result.binding_conditions.iter().find(|name| !is_true(name));
+            let (condition, after) = match (failed, missing) {
+                (Some(condition), _) => (condition, None),
+                (None, Some(condition)) => (condition, Some(end?)),
+                (None, None) => continue,
+            };
+            let names = &mut self.interned.names;
+            let pool = PoolKey { driver: names.get(&result.driver), pool: names.get(&result.pool) };
+            let device = DeviceKey { pool, device: names.get(&result.device) };
+            return Some(BindingFailure { device, condition: names.get(condition), after });
         }
         None
     }
 
-    fn users(&mut self, claim: &ResourceClaim) -> Box<[User]> {
+    fn users(&mut self, claim: &ResourceClaim) -> Box<[(User, Uid)]> {
         let mut users = Vec::with_capacity(claim.status.reserved_for.len());
         for user in &claim.status.reserved_for {
-            users.push(if user.api_group.is_empty() && user.resource == "pods" {
+            let key = if user.api_group.is_empty() && user.resource == "pods" {
                 User::Pod(PodKey(self.scoped(&claim.metadata.namespace, &user.name)))
             } else {
-                let text = format!("{}/{}", user.resource, user.name);
-                User::Other(Name::new(&text))
-            });
+                User::Other(Name::new(&format!("{}/{}", user.resource, user.name)))
+            };
+            users.push((key, Uid::new(&user.uid)));
         }
         users.into()
     }
 
-    fn device_class(&mut self, class: &DeviceClass, header: Header) -> Vec<Note> {
+    /// What is wrong with its selectors is said when somebody asks.
+    fn device_class(&mut self, class: &DeviceClass, header: Header) {
         let name = self.interned.names.get(&class.metadata.name);
-        let mut notes = Vec::new();
-        for (i, selector) in class.spec.selectors.iter().enumerate() {
-            let Some(cel) = &selector.cel else { continue };
-            let id = self.selectors.intern(&cel.expression, &mut self.interned.names);
-            if let Some(error) = self.selectors.error(id) {
-                notes.push((
-                    Severity::Error,
-                    format!("spec.selectors[{i}].cel.expression"),
-                    format!("The selector does not compile: {error}"),
-                ));
-            }
-        }
         self.specs.class_changed(&name);
         self.mark_served(class);
         let class = Class { header, object: Arc::new(class.clone()) };
         if let Some(old) = self.objects.classes.insert(name, class) {
             self.mark_served(&old.object);
         }
-        notes
     }
 
     /// The gate of DeviceTaintRules.
@@ -554,6 +560,10 @@ impl Lowering {
     fn slice_gone(&mut self, name: &str) {
         let Some(old) = self.objects.slices.remove(name) else { return };
         self.index_slice(&old, false);
+        for device in old.devices.iter().filter(|device| !device.kind.counters.is_empty()) {
+            let key = DeviceKey { pool: old.pool.clone(), device: device.name.clone() };
+            self.vanished.insert(key, device.kind.counters.clone());
+        }
         if let Some(pool) = self.objects.pools.get_mut(&old.pool) {
             pool.slices.remove(name);
         }

@@ -115,6 +115,30 @@ impl Lowering {
                     let case = cases.entry(place).or_insert_with(|| (*id, BTreeSet::new()));
                     case.1.insert(profile);
                 }
+                self.erring_derived(alternative, holder, &path, cases);
+            }
+        }
+    }
+
+    /// Adds the derived attributes that err on devices that pass the selectors.
+    fn erring_derived(
+        &self,
+        alternative: &Alternative,
+        holder: &ObjectRef,
+        path: &str,
+        cases: &mut Cases,
+    ) {
+        let passes = |profile: &ProfileId| {
+            let says = |id: &SelectorId| self.shown.verdicts.get(&(*id, *profile)).copied();
+            alternative.selectors.iter().all(|id| says(id) == Some(Match::Yes))
+        };
+        for (name, id) in &alternative.derived {
+            let erring = self.shown.erring.get(id).into_iter().flatten();
+            let profiles: BTreeSet<ProfileId> = erring.copied().filter(passes).collect();
+            if !profiles.is_empty() {
+                let place =
+                    (holder.clone(), format!("{path}.derivedAttributes[{name}].expression"));
+                cases.entry(place).or_insert_with(|| (*id, BTreeSet::new())).1.extend(profiles);
             }
         }
     }
@@ -151,8 +175,13 @@ impl Lowering {
         let Some((device, profile)) = first else { return Vec::new() };
         let Some(projection) = self.profiles.get(profile) else { return Vec::new() };
         let seen = seen(projection, &self.interned.attributes);
-        let error = self.selectors.ask(id, &seen).err();
+        let (what, error) = if self.selectors.is_derived(id) {
+            ("derived attribute", self.selectors.attribute(id, &seen).err())
+        } else {
+            ("selector", self.selectors.ask(id, &seen).err())
+        };
         let message = sentence(
+            what,
             self.selectors.text(id).unwrap_or_default(),
             &device,
             count,
@@ -162,7 +191,7 @@ impl Lowering {
     }
 }
 
-fn sentence(expression: &str, device: &DeviceKey, count: u64, error: &str) -> String {
+fn sentence(what: &str, expression: &str, device: &DeviceKey, count: u64, error: &str) -> String {
     let expression = shortened(expression);
     let device = format!("{}/{}/{}", device.pool.driver, device.pool.pool, device.device);
     let (on, left) = match count {
@@ -170,7 +199,7 @@ fn sentence(expression: &str, device: &DeviceKey, count: u64, error: &str) -> St
         many => (format!("{many} devices, such as {device}"), format!("all {many} are left out")),
     };
     format!(
-        "The selector `{expression}` ends in an error on {on}: {error}. By default {left}; \
+        "The {what} `{expression}` ends in an error on {on}: {error}. By default {left}; \
          kube-scheduler ends the pod's attempt when its search comes to such a device, and so does \
          `--device-order upstream --strict-cel`."
     )

@@ -16,7 +16,7 @@ use super::links::{Published, bus_address};
 use super::record::{ClaimRecord, DeviceRecord, Header, PodClaimSource, PodShape, SliceRecord};
 use super::selector;
 use super::settle::workload_kind;
-use crate::finding::{Finding, Source};
+use crate::finding::Source;
 
 /// A group: where it comes from, and its pods with their claims.
 #[derive(Clone, Debug)]
@@ -263,12 +263,6 @@ impl Lowering {
     /// Whether the object is in the input and could not be read.
     pub(crate) fn is_unread(&self, object: &ObjectRef) -> bool {
         self.unread.contains(object)
-    }
-
-    /// What is wrong with pools as wholes and with what claims hold of them.
-    pub(crate) fn pool_findings(&self) -> impl Iterator<Item = (&PoolKey, &Finding)> {
-        let pools = self.findings.pools.iter();
-        pools.flat_map(|(pool, found)| found.iter().map(move |finding| (pool, finding)))
     }
 
     /// What an expression may use in this version of Kubernetes.

@@ -34,8 +34,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use phalanx_engine::{
-    ClaimKey, DeviceKey, GroupKey, Match, Name, NodeKey, PodKey, PoolKey, ProfileId, Request,
-    Scoped, SelectorId, Shared, Traits,
+    ClaimKey, CounterUse, DeviceKey, GroupKey, Match, Name, NodeKey, PodKey, PoolKey, ProfileId,
+    Request, Scoped, SelectorId, Shared, Traits,
 };
 use phalanx_objects::{Kind, Object, ObjectRef};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -105,6 +105,8 @@ pub struct Lowering {
     live: Live,
     profiles: Profiles,
     findings: Findings,
+    /// What devices took of counters that a slice published before, as it last did.
+    vanished: FxHashMap<DeviceKey, Box<[CounterUse]>>,
     graves: Graves,
     /// Objects that are there and could not be read.
     unread: BTreeSet<ObjectRef>,
@@ -196,8 +198,6 @@ struct Dirty {
     claims: Vec<ClaimKey>,
     templates: Vec<Scoped>,
     pools: Vec<PoolKey>,
-    /// Pools of which claims hold other devices than before.
-    held: Vec<PoolKey>,
     links: Vec<NodeKey>,
     all_pools: bool,
 }
@@ -221,10 +221,6 @@ struct Findings {
     read: BTreeMap<ObjectRef, Vec<Finding>>,
     /// Made while it was lowered among the others.
     lowered: BTreeMap<ObjectRef, Vec<Finding>>,
-    /// Of selectors that end in an error on a device that is asked for.
-    erring: Vec<Finding>,
-    /// About pools as wholes and what claims hold of them.
-    pools: BTreeMap<PoolKey, Vec<Finding>>,
     /// Objects that stand in the input twice and differ.
     repeated: BTreeMap<ObjectRef, Finding>,
     /// Kinds that are not read, with where the first was seen.
@@ -240,17 +236,6 @@ impl Findings {
         } else {
             of.insert(object, found);
         }
-    }
-
-    /// All of them and what is not checked, in order of severity, object and place, each once.
-    fn all(&self, unchecked: Vec<Finding>) -> Vec<Finding> {
-        let of_objects = self.read.values().chain(self.lowered.values()).flatten();
-        let others = self.pools.values().flatten().chain(self.repeated.values());
-        let kept = of_objects.chain(others).chain(&self.erring).cloned();
-        let mut all: Vec<Finding> = kept.chain(self.of_unknown()).chain(unchecked).collect();
-        all.sort();
-        all.dedup();
-        all
     }
 
     fn of_unknown(&self) -> impl Iterator<Item = Finding> {
@@ -284,6 +269,7 @@ impl Lowering {
             live: Live::default(),
             profiles: Profiles::default(),
             findings: Findings::default(),
+            vanished: FxHashMap::default(),
             graves: Graves::default(),
             unread: BTreeSet::new(),
             compat,
@@ -347,6 +333,24 @@ impl Lowering {
             message,
         };
         self.findings.repeated.insert(object, finding);
+    }
+
+    /// What is wrong with the objects that there are, once [`settle`](Self::settle)d: all of it, in
+    /// order of severity, object and place, each once. Nothing of it is worked out before somebody
+    /// asks, for no decision needs it.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let kept = &self.findings;
+        let of_objects = kept.read.values().chain(kept.lowered.values()).flatten().cloned();
+        let mut all: Vec<Finding> =
+            of_objects.chain(kept.repeated.values().cloned()).chain(kept.of_unknown()).collect();
+        all.extend(self.of_classes());
+        all.extend(self.of_pools().map(|(_, finding)| finding));
+        all.extend(self.erring());
+        all.extend(self.unchecked());
+        all.sort();
+        all.dedup();
+        all
     }
 
     /// Takes in one event: a compact form is kept, and what depends on the object is marked. Of

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use phalanx_engine::{DeviceKey, Name, NodeKey, PoolKey, Reach};
+use phalanx_engine::{Allocation, CounterUse, DeviceKey, Name, NodeKey, PoolKey, Reach};
 use phalanx_objects::Kind;
 
 use super::absorb::findings;
@@ -24,23 +24,76 @@ impl Lowering {
     ) {
         let held = record.held.iter().flat_map(|held| &held.devices);
         for device in held.filter(|device| !device.admin) {
-            self.dirty.held.push(device.device.pool.clone());
             let holder = (key.clone(), device.share);
             absorb::change(&mut self.index.holders, device.device.clone(), holder, enter);
         }
     }
 
-    /// Says anew what is wrong with these pools.
-    pub(super) fn settle_pool_findings(&mut self, pools: BTreeSet<PoolKey>) {
-        for key in pools {
-            let mut found: Vec<Finding> = self.of_slices(&key).into_iter().collect();
-            found.extend(self.of_holders(&key));
-            if found.is_empty() {
-                self.findings.pools.remove(&key);
-            } else {
-                self.findings.pools.insert(key, found);
+    /// Marks the claims that hold devices of a pool whose devices take counters: what they took is
+    /// told with them where the slices don't say it any more.
+    pub(super) fn mark_holders(&mut self, key: &PoolKey) {
+        let Some(record) = self.objects.pools.get(key) else { return };
+        if record.slices.values().all(|slice| slice.counters.is_empty()) {
+            return;
+        }
+        let first = DeviceKey { pool: key.clone(), device: Name::new("") };
+        let held = self.index.holders.range(first..).take_while(|(d, _)| d.pool == *key);
+        let claims = held.flat_map(|(_, holders)| holders.iter().map(|(claim, _)| claim.clone()));
+        self.dirty.claims.extend(claims);
+    }
+
+    /// An allocation with what its devices took of counters, where the newest slices don't have
+    /// them any more.
+    pub(super) fn with_vanished(&self, held: &Allocation) -> Allocation {
+        let mut held = held.clone();
+        for device in held.devices.iter_mut().filter(|device| !device.admin) {
+            if let Some(took) = self.took(&device.device) {
+                device.consumes = took;
             }
         }
+        held
+    }
+
+    /// What a device took of counters when a slice last published it; none where the newest slices
+    /// do, or none ever did.
+    fn took(&self, key: &DeviceKey) -> Option<Box<[CounterUse]>> {
+        let record = self.objects.pools.get(&key.pool)?;
+        if self.current(&key.pool).any(|slice| slice.devices.iter().any(|d| d.name == key.device)) {
+            return None;
+        }
+        let mut older: Vec<&Arc<SliceRecord>> = record.slices.values().collect();
+        older.sort_by_key(|slice| std::cmp::Reverse(slice.generation));
+        let mut devices = older.into_iter().flat_map(|slice| &slice.devices);
+        let left = devices.find(|device| device.name == key.device);
+        left.map(|device| device.kind.counters.clone()).or_else(|| self.vanished.get(key).cloned())
+    }
+
+    /// What is wrong with the selectors of classes.
+    pub(super) fn of_classes(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for (name, class) in &self.objects.classes {
+            let mut notes = Vec::new();
+            for (i, selector) in class.object.spec.selectors.iter().enumerate() {
+                let error = selector.cel.as_ref();
+                let error = error.and_then(|cel| self.selectors.error_of(&cel.expression));
+                notes.extend(error.map(|error| {
+                    let message = format!("The selector does not compile: {error}");
+                    (Severity::Error, format!("spec.selectors[{i}].cel.expression"), message)
+                }));
+            }
+            let reference = cluster_object(Kind::DeviceClass, name);
+            found.extend(findings(&reference, &class.header.source, notes));
+        }
+        found
+    }
+
+    /// What is wrong with pools as wholes, and with what claims hold of them.
+    pub(crate) fn of_pools(&self) -> impl Iterator<Item = (&PoolKey, Finding)> {
+        let published = self.objects.pools.keys();
+        let held = self.index.holders.keys().map(|device| &device.pool);
+        let pools: BTreeSet<&PoolKey> = published.chain(held).collect();
+        let of = |key| self.of_slices(key).into_iter().chain(self.of_holders(key));
+        pools.into_iter().flat_map(move |key| of(key).map(move |finding| (key, finding)))
     }
 
     /// What is wrong with the slices of a pool that count.
@@ -59,12 +112,12 @@ impl Lowering {
         findings(&reference, &slice.header.source, vec![note]).pop()
     }
 
-    /// What is wrong with what claims hold of a pool.
     /// Whether a claim holds the device, or a share of it.
     pub(crate) fn is_held(&self, device: &DeviceKey) -> bool {
         self.index.holders.contains_key(device)
     }
 
+    /// What is wrong with what claims hold of a pool.
     fn of_holders(&self, key: &PoolKey) -> Vec<Finding> {
         let first = DeviceKey { pool: key.clone(), device: Name::new("") };
         let held = || self.index.holders.range(first.clone()..).take_while(|(d, _)| d.pool == *key);
@@ -82,9 +135,17 @@ impl Lowering {
                 1 => " So it is with 1 more device of the pool.".to_owned(),
                 more => format!(" So it is with {more} more devices of the pool."),
             };
+            let counts = slices.iter().any(|slice| !slice.counters.is_empty());
+            let took = match self.took(device) {
+                _ if !counts => "",
+                Some(_) => {
+                    " What it took of the pool's counters when it was last published still counts."
+                }
+                None => " What it takes of the pool's counters is not known, and is not counted.",
+            };
             let message = format!(
                 "The claim holds device {} of pool {} (driver {}), which no ResourceSlice \
-                 publishes.{more}",
+                 publishes.{took}{more}",
                 device.device, key.pool, key.driver
             );
             found.extend(holders.first().and_then(|(claim, _)| self.of_claim(claim, message)));

@@ -287,7 +287,8 @@ pub(crate) struct ClaimRecord {
     pub(crate) held: Option<Allocation>,
     /// What one of its devices reports that makes the allocation of no use.
     pub(crate) failed: Option<BindingFailure>,
-    pub(crate) users: Box<[User]>,
+    /// Who it is reserved for, with their UIDs.
+    pub(crate) users: Box<[(User, Uid)]>,
     pub(crate) deleting: bool,
     /// The pod that it was made for, by its controller reference.
     pub(crate) owner: Option<(PodKey, Uid)>,

@@ -5,11 +5,9 @@
 //! an allocation is the engine's.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use phalanx_cel::{
-    COST_LIMIT, CompileError, Device, DeviceError, Environment, Program, Reads, Step, Verdict,
-};
+use phalanx_cel::{COST_LIMIT, Device, DeviceError, Environment, Program, Reads, Step, Verdict};
 use phalanx_engine::{Derived, Match, Name, SelectorId};
 use phalanx_objects::resource::DeviceAttribute;
 use rustc_hash::FxHashMap;
@@ -43,9 +41,12 @@ enum Asks {
 struct Entry {
     asks: Asks,
     text: Name,
-    /// None where nothing is evaluated.
-    program: Option<Result<Arc<Program>, Name>>,
+    /// Compiled when somebody asks; none where nothing is evaluated.
+    program: OnceLock<Option<Compiled>>,
 }
+
+/// A program, or why there is none.
+type Compiled = Result<Arc<Program>, Name>;
 
 impl Selectors {
     pub(crate) fn new(version: Version) -> Self {
@@ -65,12 +66,12 @@ impl Selectors {
         &self.environment
     }
 
-    /// The number of a selector, compiled when it is new.
+    /// The number of a selector.
     pub(crate) fn intern(&mut self, text: &str, names: &mut Names) -> SelectorId {
         self.add(Asks::Selected, names.get(text))
     }
 
-    /// The number of an expression for a derived attribute, compiled when it is new.
+    /// The number of an expression for a derived attribute.
     pub(crate) fn intern_derived(&mut self, text: &str, names: &mut Names) -> SelectorId {
         self.add(Asks::Derived, names.get(text))
     }
@@ -85,22 +86,27 @@ impl Selectors {
             return *id;
         }
         let id = SelectorId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
-        let compiled = match asks {
-            Asks::Selected => Some(Program::compile(&text, &self.environment)),
-            Asks::Derived => Some(Program::compile_attribute(&text, &self.environment)),
-            Asks::Published => None,
-        };
-        let shared = |compiled: Result<Program, CompileError>| {
-            compiled.map(Arc::new).map_err(|error| Name::new(&error.to_string()))
-        };
         self.ids.insert((asks, text.clone()), id);
-        self.entries.push(Entry { asks, text, program: compiled.map(shared) });
+        self.entries.push(Entry { asks, text, program: OnceLock::new() });
         id
     }
 
+    fn compile(&self, asks: Asks, text: &str) -> Option<Compiled> {
+        let program = match asks {
+            Asks::Selected => Program::compile(text, &self.environment),
+            Asks::Derived => Program::compile_attribute(text, &self.environment),
+            Asks::Published => return None,
+        };
+        Some(program.map(Arc::new).map_err(|error| Name::new(&error.to_string())))
+    }
+
+    fn compiled(&self, id: SelectorId) -> Option<&Compiled> {
+        let entry = self.entries.get(id.0 as usize)?;
+        entry.program.get_or_init(|| self.compile(entry.asks, &entry.text)).as_ref()
+    }
+
     fn program(&self, id: SelectorId) -> Option<&Program> {
-        let program = self.entries.get(id.0 as usize)?.program.as_ref()?;
-        program.as_ref().ok().map(|program| &**program)
+        self.compiled(id)?.as_ref().ok().map(|program| &**program)
     }
 
     /// Whether the number is of an attribute's value rather than of a selector.
@@ -121,7 +127,15 @@ impl Selectors {
 
     /// Why the expression can't be used, if it can't.
     pub(crate) fn error(&self, id: SelectorId) -> Option<&Name> {
-        self.entries.get(id.0 as usize)?.program.as_ref()?.as_ref().err()
+        self.compiled(id)?.as_ref().err()
+    }
+
+    /// The same of a selector that need not be known.
+    pub(crate) fn error_of(&self, text: &str) -> Option<Name> {
+        match self.ids.get(&(Asks::Selected, Name::new(text))) {
+            Some(id) => self.error(*id).cloned(),
+            None => self.compile(Asks::Selected, text)?.err(),
+        }
     }
 
     /// What a selector says of a device. One that does not compile says no: its spec has a fault,
@@ -167,7 +181,7 @@ impl Selectors {
                 let (_, value) = on.attributes.iter().find(|(name, _)| *name == id)?;
                 all.value_of(*value)?.clone()
             }
-            None => match self.attribute(id, on, all) {
+            None => match self.attribute(id, &seen(on, all)) {
                 Ok(value) => value,
                 Err(_) => return Some(Derived::Error),
             },
@@ -176,22 +190,21 @@ impl Selectors {
     }
 
     /// The value that an expression gives, or the text of its error.
-    fn attribute(
+    pub(crate) fn attribute(
         &self,
         id: SelectorId,
-        on: &Projection,
-        all: &Attributes,
+        on: &Result<Device<'_>, DeviceError>,
     ) -> Result<DeviceAttribute, String> {
         let Some(program) = self.program(id) else {
             return Err(self.error(id).map(ToString::to_string).unwrap_or_default());
         };
-        let attributes = on.attributes.iter().filter_map(|(name, value)| {
-            Some((all.name_of(*name)?.as_str(), all.value_of(*value)?))
-        });
-        let capacity = on.capacity.iter().map(|(name, written)| (name.as_str(), &written.0));
-        let device = Device::from_parts(&on.driver, on.allow_multiple, attributes, capacity)
-            .map_err(|error| error.to_string())?;
-        program.evaluate_attribute(&device, COST_LIMIT).value.map_err(|error| error.to_string())
+        match on {
+            Err(error) => Err(error.to_string()),
+            Ok(device) => {
+                let value = program.evaluate_attribute(device, COST_LIMIT).value;
+                value.map_err(|error| error.to_string())
+            }
+        }
     }
 
     /// The parts of a selector that make it refuse a device.
@@ -246,7 +259,7 @@ impl Live {
     /// What the specs that somebody has read.
     pub(crate) fn of(specs: &Specs, selectors: &Selectors) -> Self {
         let mut live = Self::default();
-        for spec in specs.live() {
+        for spec in specs.live().filter(|spec| spec.fault.is_none()) {
             for request in &spec.requests {
                 for alternative in &request.alternatives {
                     live.selectors.extend(alternative.selectors.iter().copied());

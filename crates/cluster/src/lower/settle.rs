@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use phalanx_engine::{
     Change, Claim, ClaimKey, Derived, Gate, Group, GroupKey, Match, Member, Minimum, Name, NodeKey,
-    Phase, PodKey, PoolKey, ProfileId, Reason, Role, Scoped, SelectorId,
+    Phase, PodKey, PoolKey, ProfileId, Reason, Role, Scoped, SelectorId, User,
 };
 use phalanx_objects::{Kind, ObjectRef};
 
@@ -17,7 +17,7 @@ use super::record::{ClaimRecord, Life, PodRecord, PriorityFrom, WorkloadRecord};
 use super::selector::{Live, seen};
 use super::slice::{Note, PoolLowering};
 use super::{Dependent, Findings, Interned, Lowering};
-use crate::finding::{Finding, Severity, UNREAD};
+use crate::finding::{Severity, UNREAD};
 
 /// PriorityClasses that every cluster has (`scheduling.SystemPriorityClasses`).
 const SYSTEM_PRIORITIES: [(&str, i32); 2] =
@@ -28,9 +28,8 @@ type Told = Vec<(SelectorId, ProfileId, Match)>;
 
 impl Lowering {
     /// Lowers what is marked, each thing once. The changes are sorted by kind and key; applying
-    /// them brings the engine's state to what the objects say now. The findings are all that there
-    /// are now, not only new ones.
-    pub fn settle(&mut self) -> (Vec<Change>, Vec<Finding>) {
+    /// them brings the engine's state to what the objects say now.
+    pub fn settle(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
         self.settle_served();
         self.settle_specs();
@@ -43,8 +42,7 @@ impl Lowering {
         self.settle_claims(&mut changes);
         self.settle_pods(&mut changes);
         self.settle_workloads(&mut changes);
-        self.findings.erring = self.erring();
-        (changes, self.findings.all(self.unchecked()))
+        changes
     }
 
     /// Marks who has a spec that means something else now.
@@ -120,8 +118,9 @@ impl Lowering {
         if std::mem::take(&mut self.dirty.all_pools) {
             dirty = self.objects.pools.keys().cloned().collect();
         }
-        let held = std::mem::take(&mut self.dirty.held);
-        self.settle_pool_findings(dirty.iter().cloned().chain(held).collect());
+        for key in &dirty {
+            self.mark_holders(key);
+        }
         let mut lowering = PoolLowering {
             names: &mut self.interned.names,
             attributes: &self.interned.attributes,
@@ -287,8 +286,8 @@ impl Lowering {
             let stale = self.is_left_over(record);
             let claim = resolved.map(|spec| Claim {
                 spec,
-                held: record.held.clone().filter(|_| !stale),
-                users: if stale { Vec::new() } else { record.users.to_vec() },
+                held: record.held.as_ref().filter(|_| !stale).map(|held| self.with_vanished(held)),
+                users: if stale { Vec::new() } else { self.users_of(&key, record) },
                 failed: record.failed.clone().filter(|_| !stale),
                 deleting: record.deleting,
             });
@@ -297,6 +296,22 @@ impl Lowering {
             self.report_spec(reference, open, "spec.devices");
             changes.push(Change::Claim(key, claim));
         }
+    }
+
+    /// Who a claim is reserved for. A pod that is gone is another than the one that has its name now
+    /// and waits for the claim.
+    fn users_of(&self, claim: &ClaimKey, record: &ClaimRecord) -> Vec<User> {
+        let waiting = |key: &PodKey| {
+            let pod = self.objects.pods.get(key).filter(|pod| pod.life == Life::Pending)?;
+            self.index.claim.get(claim)?.contains(key).then_some(pod)
+        };
+        let user = |(user, uid): &(User, super::record::Uid)| match user {
+            User::Pod(key) if waiting(key).is_some_and(|pod| uid.differs(&pod.header.uid)) => {
+                User::Other(Name::new(&format!("pods/{}/{uid}", key.0.name)))
+            }
+            User::Pod(_) | User::Other(_) => user.clone(),
+        };
+        record.users.iter().map(user).collect()
     }
 
     /// Whether a claim for extended resources was left by an attempt that failed: while its pod waits,

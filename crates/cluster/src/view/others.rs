@@ -23,11 +23,14 @@ pub(super) struct Others<'a> {
     left: RefCell<Option<Vec<ScalarLeft>>>,
     /// Sentences by resource and amount: many pods ask for the same.
     said: RefCell<BTreeMap<(String, i64), Option<String>>>,
+    /// Free devices by resource: looking through all devices is dear.
+    devices: RefCell<BTreeMap<String, Vec<words::OtherDevices>>>,
 }
 
 impl<'a> Others<'a> {
     pub(super) fn new(world: &'a World, plan: &'a Plan) -> Self {
-        Self { world, plan, left: RefCell::default(), said: RefCell::default() }
+        let (left, said, devices) = Default::default();
+        Self { world, plan, left, said, devices }
     }
 
     /// What is free in place of so much of a resource, in words; none where nothing is.
@@ -40,8 +43,10 @@ impl<'a> Others<'a> {
             return known.clone();
         }
         let names = self.names(resource, asked);
-        let devices = self.devices(resource);
-        let said = words::others(&names, &devices);
+        let mut known = self.devices.borrow_mut();
+        let devices =
+            known.entry(resource.to_owned()).or_insert_with(|| self.free_devices(resource));
+        let said = words::others(&names, devices);
         self.said.borrow_mut().insert(key, said.clone());
         said
     }
@@ -80,7 +85,7 @@ impl<'a> Others<'a> {
     }
 
     /// Devices of the vendor that nobody holds, by driver: one of them and how many there are.
-    fn devices(&self, resource: &str) -> Vec<words::OtherDevices> {
+    fn free_devices(&self, resource: &str) -> Vec<words::OtherDevices> {
         let lowering = self.world.lowering();
         let grants = self.plan.decision.acts.iter().flat_map(|act| match act {
             Act::Place(_, seats, _) => seats.as_slice(),

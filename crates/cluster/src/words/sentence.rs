@@ -86,10 +86,16 @@ fn write(reason: Reason, example: &Example, words: &Words, device: Option<String
             format!("{who} has the taint {}, which is not tolerated", taint(found))
         }
         Facts::Claim { claim, at } => claim_held(reason, &claim.0.name, at.as_ref()),
-        Facts::Binding { claim, failure } => format!(
-            "claim {} is allocated, and its device {} reports {}: that allocation has failed",
-            claim.0.name, failure.device.device, failure.condition
-        ),
+        Facts::Binding { claim, failure } => {
+            let condition = match failure.after {
+                None => format!("reports {}", failure.condition),
+                Some(_) => format!("did not report {} in time", failure.condition),
+            };
+            format!(
+                "claim {} is allocated, and its device {} {condition}: that allocation has failed",
+                claim.0.name, failure.device.device
+            )
+        }
         Facts::Subject { subject, .. } if reason == Reason::AlignUnmet => counted(subject),
         Facts::Subject { subject, detail } => object(reason, Some(subject), detail),
         Facts::None => {

@@ -14,3 +14,5 @@ mod properties;
 mod support;
 #[cfg(test)]
 mod writes;
+#[cfg(test)]
+mod written;

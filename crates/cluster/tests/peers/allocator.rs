@@ -361,7 +361,7 @@ fn tidy(value: &Value) -> Value {
 }
 
 /// The gates that are on; whatever else there is is off, also what 1.37 has on for good.
-fn compat(recorded: &Value) -> Compat {
+pub(crate) fn compat(recorded: &Value) -> Compat {
     let on: Vec<&str> = list(recorded, "/features").iter().filter_map(Value::as_str).collect();
     let gates = Gate::ALL.iter().copied();
     let base = [Gate::DynamicResourceAllocation];
@@ -377,7 +377,7 @@ where
     Object::from(object)
 }
 
-fn objects(recorded: &Value) -> Vec<Object> {
+pub(crate) fn objects(recorded: &Value) -> Vec<Object> {
     use phalanx_objects::core::{Node, Pod};
     use phalanx_objects::resource::{DeviceClass, ResourceClaim, ResourceSlice};
     let mut node = recorded["node"].clone();

@@ -9,3 +9,8 @@ mod predicates;
 mod shared;
 #[cfg(test)]
 mod slices;
+#[cfg(test)]
+mod writes;
+#[cfg(test)]
+#[path = "../chain/written.rs"]
+mod written;

@@ -37,7 +37,8 @@ fn published_slices_are_lowered_whole() {
             Item::Unknown { kind, .. } => println!("{file}: {kind} is not read"),
             Item::Problem(problem) => panic!("{file}:{}: {}", problem.line, problem.message),
         });
-        let (changes, findings) = lowering.settle();
+        let changes = lowering.settle();
+        let findings = lowering.findings();
         let mut devices = 0;
         for change in &changes {
             if let Change::Pool(_, Some(pool)) = change {

@@ -196,7 +196,9 @@ impl Audit {
             let usable = held.nodes.as_ref().is_none_or(|terms| {
                 node.is_some_and(|n| terms.iter().any(|t| rules::matches(t, &seat.node, n)))
             });
-            let failed = fact.failed.is_some() && row.is_some_and(|r| r.assumed.is_none());
+            // A wait that ends is a question of when the decision was taken.
+            let failed = fact.failed.as_ref().is_some_and(|f| f.after.is_none())
+                && row.is_some_and(|r| r.assumed.is_none());
             if fact.deleting || failed || !usable {
                 return Err(format!("claim {} can be used from the node", key.0));
             }

@@ -10,7 +10,7 @@ use crate::decision::{Example, Facts};
 use crate::facts::{
     Align, BindingFailure, ClaimSpec, ClaimUse, NodeRequirement, NodeTerm, Request, User,
 };
-use crate::name::{ClaimKey, Name, NodeKey, PodKey, Shared};
+use crate::name::{ClaimKey, Name, NodeKey, PodKey, Shared, Timestamp};
 use crate::reason::{Reason, Status};
 use crate::state::{ClaimState, State};
 
@@ -48,16 +48,23 @@ pub(crate) struct Wanted {
     pub(crate) align: Box<[Align]>,
 }
 
+/// Who asks, where it exists, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker<'a> {
+    pub(crate) pod: Option<&'a PodKey>,
+    pub(crate) now: Timestamp,
+}
+
 /// What makes a request impossible before any node is looked at.
 pub(crate) type Stopped = Box<(Reason, Example)>;
 
 /// Sorts a request's claims into those that pin it and those that it still wants; or says what
-/// makes it impossible. `pod` is who asks, where it exists. `emptied`: as if every other pod were
-/// gone, so that what only pods use is free.
+/// makes it impossible. `emptied`: as if every other pod were gone, so that what only pods use is
+/// free.
 pub(crate) fn resolve(
     state: &State,
     request: &Request,
-    pod: Option<&PodKey>,
+    asker: Asker<'_>,
     emptied: bool,
 ) -> Result<Resolved, Stopped> {
     let mut resolved = Resolved::default();
@@ -72,7 +79,7 @@ pub(crate) fn resolve(
             }
             // A claim that is named twice is one claim.
             ClaimUse::Named(_) if request.claims[..at].contains(claim) => {}
-            ClaimUse::Named(key) => named(state, &mut resolved, at, key, pod, emptied)?,
+            ClaimUse::Named(key) => named(state, &mut resolved, at, key, asker, emptied)?,
         }
     }
     Ok(resolved)
@@ -96,7 +103,7 @@ fn named(
     resolved: &mut Resolved,
     at: usize,
     key: &ClaimKey,
-    pod: Option<&PodKey>,
+    asker: Asker<'_>,
     emptied: bool,
 ) -> Result<(), Stopped> {
     let about = |reason, detail: &str| object(reason, &key.0.name, &Name::new(detail));
@@ -105,17 +112,18 @@ fn named(
     if fact.deleting {
         return Err(about(Reason::ClaimDeleting, ""));
     }
-    let mine = |user: &User| pod.is_some_and(|p| *user == User::Pod(p.clone()));
+    let mine = |user: &User| asker.pod.is_some_and(|p| *user == User::Pod(p.clone()));
     let others = fact.users.iter().filter(|u| !mine(u)).count() + row.assumed_users as usize;
     if others >= USERS_MAX && !emptied {
         return Err(about(Reason::TooManyUsers, &USERS_MAX.to_string()));
     }
+    let failed = fact.failed.as_ref().filter(|f| row.assumed.is_none() && f.holds(asker.now));
     match row.held() {
         Some(held) if !emptied => resolved.pinned.push(Pinned {
             claim: key.clone(),
             nodes: held.nodes.clone(),
             movable: is_movable(row, others),
-            failed: fact.failed.clone().filter(|_| row.assumed.is_none()),
+            failed: failed.cloned(),
         }),
         Some(_) | None => want(resolved, at, &fact.spec)?,
     }
@@ -141,7 +149,8 @@ pub(crate) fn reachable(
                 .with(facts));
         }
         if let Some(failure) = &claim.failed {
-            let facts = Facts::Binding { claim: claim.claim.clone(), failure: failure.clone() };
+            let facts =
+                Facts::Binding { claim: claim.claim.clone(), failure: Box::new(failure.clone()) };
             return Err(Failing::new(Reason::BindingFailed, Status::UnschedulableAndUnresolvable)
                 .with(facts));
         }

@@ -10,25 +10,24 @@ pub(crate) mod room;
 
 use crate::decision::Facts;
 use crate::facts::Request;
-use crate::name::PodKey;
 use crate::reason::{Reason, Status};
 use crate::state::State;
+pub(crate) use claims::Asker;
 use claims::{Resolved, Stopped};
 
 /// What can be said before any node is looked at (kube-scheduler's PreFilter): the claims sorted
-/// out, or what makes the request impossible. `pod` is who asks, where it exists; `emptied` is as if
-/// every other pod were gone.
+/// out, or what makes the request impossible. `emptied` is as if every other pod were gone.
 pub(crate) fn before_nodes(
     state: &State,
     request: &Request,
-    pod: Option<&PodKey>,
+    asker: Asker<'_>,
     emptied: bool,
 ) -> Result<Resolved, Stopped> {
     if let Some(fault) = &request.fault {
         return Err(claims::object(fault.reason, &fault.subject, &fault.detail));
     }
     fact::terms_agree(&request.node)?;
-    claims::resolve(state, request, pod, emptied)
+    claims::resolve(state, request, asker, emptied)
 }
 
 /// One check that failed on a node.

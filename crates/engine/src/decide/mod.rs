@@ -66,18 +66,30 @@ impl Engine {
 
     /// Decides everything that is pending. The state is as before.
     pub fn decide(&mut self, policy: &Policy, now: Timestamp, effort: Effort) -> Decision {
-        Trial::new(&mut self.state, Some(&mut self.caches), policy, effort).decide(now)
+        Trial::new(&mut self.state, Some(&mut self.caches), policy, now, effort).decide()
     }
 
     /// The whole account for one group, as of its turn. None if the group is not pending.
-    pub fn probe(&mut self, policy: &Policy, group: &GroupKey, effort: Effort) -> Option<Report> {
-        Trial::new(&mut self.state, Some(&mut self.caches), policy, effort).probe(group)
+    pub fn probe(
+        &mut self,
+        policy: &Policy,
+        group: &GroupKey,
+        now: Timestamp,
+        effort: Effort,
+    ) -> Option<Report> {
+        Trial::new(&mut self.state, Some(&mut self.caches), policy, now, effort).probe(group)
     }
 
     /// What one node is to every pending group, each as of its turn and in queue order. One pass,
     /// whatever the number of groups: of other nodes no more is worked out than a decision needs.
-    pub fn probe_node(&mut self, policy: &Policy, node: &NodeKey, effort: Effort) -> Vec<Report> {
-        Trial::new(&mut self.state, Some(&mut self.caches), policy, effort).probe_node(node)
+    pub fn probe_node(
+        &mut self,
+        policy: &Policy,
+        node: &NodeKey,
+        now: Timestamp,
+        effort: Effort,
+    ) -> Vec<Report> {
+        Trial::new(&mut self.state, Some(&mut self.caches), policy, now, effort).probe_node(node)
     }
 
     /// An engine for trying changes on.
@@ -90,5 +102,5 @@ impl Engine {
 /// The reference: the same decision with nothing remembered between nodes, groups or calls.
 pub fn decide_fresh(state: &State, policy: &Policy, now: Timestamp, effort: Effort) -> Decision {
     let mut state = state.clone();
-    Trial::new(&mut state, None, policy, effort).decide(now)
+    Trial::new(&mut state, None, policy, now, effort).decide()
 }

@@ -16,7 +16,7 @@ use crate::check::claims::Wanted;
 use crate::check::fact::{self, Health};
 use crate::check::{Failing, before_nodes};
 use crate::decision::Tally;
-use crate::device::{self, Failure, Shape, Usage, Want};
+use crate::device::{Failure, Shape, Usage};
 use crate::facts::ClaimUse;
 use crate::name::Shared;
 use crate::policy::{Effort, Policy};
@@ -34,7 +34,7 @@ impl Trial<'_> {
     /// What stays in the way of the request in the healed and emptied cluster.
     pub(super) fn never(&mut self, request: u32, opening: &Opening) -> Never {
         let fact = self.state.request(request).clone();
-        let resolved = match before_nodes(self.state, &fact, opening.pod.as_ref(), true) {
+        let resolved = match before_nodes(self.state, &fact, self.asker(opening), true) {
             Ok(resolved) => resolved,
             Err(stopped) => {
                 let (reason, example) = *stopped;
@@ -128,22 +128,27 @@ impl Ideal<'_> {
         answer
     }
 
-    fn devices(&mut self, state: &State, wanted: &Wanted, shape: &Shape) -> Result<(), Failing> {
+    fn devices(
+        &mut self,
+        state: &State,
+        wanted: &Shared<Wanted>,
+        shape: &Arc<Shape>,
+    ) -> Result<(), Failing> {
         if wanted.claims.is_empty() || shape.is_incomplete() {
             return Ok(());
         }
-        let healed = shape.healed();
-        let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
-        let (align, matches) = (&wanted.align, &state.matches);
-        // In the emptied cluster no claim of the pod is allocated.
-        let want = Want { claims: &claims, align, fixed: &[], matches };
-        let mut steps = self.search.effort.steps;
+        let healed = match shape.is_healthy() {
+            true => Arc::clone(shape),
+            false => self.search.share(Arc::new(shape.healed())),
+        };
         let usage = Usage::free(&healed);
-        let answer = device::choose(&healed, &usage, &want, self.search.policy, &mut steps);
-        self.search.spent += self.search.effort.steps - steps;
-        match answer {
-            Ok(_) | Err(Failure::Bounded) => Ok(()),
-            Err(failure) => Err(device_failing(&failure)),
+        // In the emptied cluster no claim of the pod is allocated.
+        match self.search.choose(state, wanted, &[], &healed, &usage) {
+            Ok(_) => Ok(()),
+            Err(failure) => match &*failure {
+                Failure::Bounded => Ok(()),
+                Failure::Reason { .. } | Failure::Fatal { .. } => Err(device_failing(&failure)),
+            },
         }
     }
 }

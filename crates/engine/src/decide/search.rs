@@ -13,7 +13,7 @@ use crate::check::fact::{self, Health};
 use crate::check::{Failing, room};
 use crate::cost::{Cost, Harm, TopologyCost};
 use crate::decision::{DeviceFacts, Facts, Proof};
-use crate::device::{self, Failure, Offer, Rivals, Shape, Want};
+use crate::device::{self, Failure, Offer, Rivals, Shape, Usage, UsageKey, Want};
 use crate::facts::{Fault, Node, Request};
 use crate::name::{Name, Shared};
 use crate::policy::{Effort, Policy};
@@ -63,7 +63,7 @@ pub(crate) struct Memo {
 #[derive(Clone, Debug)]
 struct ShapeAnswers {
     _shape: Arc<Shape>,
-    by_usage: FxHashMap<u64, Answer>,
+    by_usage: FxHashMap<UsageKey, Answer>,
 }
 
 /// Most answers remembered before all are dropped.
@@ -195,11 +195,15 @@ impl<'a> Search<'a> {
 
     /// Works out what the node sees, if that is not known.
     pub(crate) fn look_at_devices(&mut self, state: &mut State, slot: u32) {
-        let memo = &mut self.memo;
-        state.refresh_devices(slot, |shape| match memo.as_deref_mut() {
+        state.refresh_devices(slot, |shape| self.share(shape));
+    }
+
+    /// The shape that is equal to this one, if one is remembered.
+    pub(super) fn share(&mut self, shape: Arc<Shape>) -> Arc<Shape> {
+        match self.memo.as_deref_mut() {
             Some(memo) => memo.share(shape),
             None => shape,
-        });
+        }
     }
 
     fn devices(
@@ -215,27 +219,30 @@ impl<'a> Search<'a> {
         let Some(devices) = state.nodes.at(slot).devices.as_deref() else {
             return Err(Failing::new(Reason::NoDevices, UNRESOLVABLE));
         };
-        match self.choose(state, ask, wanted, devices) {
+        let Some(usage) = &devices.usage else {
+            return Err(device_failing(&Failure::Bounded));
+        };
+        let fixed = state.devices_of(devices, ask.pinned.iter().map(|pinned| &pinned.claim));
+        match self.choose(state, wanted, &fixed, devices.shape(), usage) {
             Ok(offer) => Ok(Some(offer)),
             Err(failure) => Err(device_failing(&failure)),
         }
     }
 
     /// Chooses devices, or remembers.
-    fn choose(
+    pub(super) fn choose(
         &mut self,
         state: &State,
-        ask: &Ask,
         wanted: &Shared<Wanted>,
-        devices: &NodeDevices,
+        fixed: &[u16],
+        shape: &Arc<Shape>,
+        usage: &Usage,
     ) -> Answer {
-        let Some(usage) = &devices.usage else { return Err(Arc::new(Failure::Bounded)) };
-        let fixed = state.devices_of(devices, ask.pinned.iter().map(|pinned| &pinned.claim));
         // What is remembered knows of no devices that were given before.
-        let key = usage.key().filter(|_| fixed.is_empty());
-        if let (Some(memo), Some(key)) = (self.memo.as_deref(), key) {
-            let at = Arc::as_ptr(devices.shape()) as usize;
-            let known = memo.answers.get(wanted).and_then(|by| by.get(&at)?.by_usage.get(&key));
+        let key = (self.memo.is_some() && fixed.is_empty()).then(|| usage.key());
+        let at = Arc::as_ptr(shape) as usize;
+        if let (Some(memo), Some(key)) = (self.memo.as_deref(), &key) {
+            let known = memo.answers.get(wanted).and_then(|by| by.get(&at)?.by_usage.get(key));
             if let Some(answer) = known {
                 return answer.clone();
             }
@@ -243,20 +250,19 @@ impl<'a> Search<'a> {
         let mut steps = self.effort.steps;
         let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
         let (align, matches) = (&wanted.align, &state.matches);
-        let want = Want { claims: &claims, align, fixed: &fixed, matches };
-        let answer = device::choose(devices.shape(), usage, &want, self.policy, &mut steps)
+        let want = Want { claims: &claims, align, fixed, matches };
+        let answer = device::choose(shape, usage, &want, self.policy, &mut steps)
             .map(Arc::new)
             .map_err(Arc::new);
         self.spent += self.effort.steps - steps;
         if let (Some(memo), Some(key)) = (self.memo.as_deref_mut(), key) {
-            let at = Arc::as_ptr(devices.shape()) as usize;
             let by_shape = memo.answers.entry(wanted.clone()).or_default();
             let entry = by_shape.entry(at).or_insert_with(|| ShapeAnswers {
-                _shape: Arc::clone(devices.shape()),
+                _shape: Arc::clone(shape),
                 by_usage: FxHashMap::default(),
             });
+            memo.entries += key.weight();
             entry.by_usage.insert(key, answer.clone());
-            memo.entries += 1;
         }
         answer
     }

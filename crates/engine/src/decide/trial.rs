@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::column::{Column, Ranks};
 use super::search::{Ask, Fit, Search};
 use super::{Caches, why};
-use crate::check::before_nodes;
 use crate::check::claims::{Resolved, Stopped};
+use crate::check::{Asker, before_nodes};
 use crate::cost::Cost;
 use crate::decision::{Act, Decision, Example, Proof, Short, Verdict, Why};
 use crate::facts::{Grant, Minimum, Seat};
@@ -24,6 +24,7 @@ pub(super) struct Trial<'a> {
     pub(super) ranks: Ranks,
     pub(super) policy: &'a Policy,
     pub(super) effort: Effort,
+    now: Timestamp,
     journal: Vec<Undo>,
     acts: Vec<Act>,
     pub(super) spent: u64,
@@ -68,6 +69,7 @@ impl<'a> Trial<'a> {
         state: &'a mut State,
         mut caches: Option<&'a mut Caches>,
         policy: &'a Policy,
+        now: Timestamp,
         effort: Effort,
     ) -> Self {
         let mut ranks =
@@ -80,6 +82,7 @@ impl<'a> Trial<'a> {
             ranks,
             policy,
             effort,
+            now,
             journal: Vec::new(),
             acts: Vec::new(),
             spent: 0,
@@ -87,7 +90,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Decides every pending group, in queue order.
-    pub(super) fn decide(mut self, now: Timestamp) -> Decision {
+    pub(super) fn decide(mut self) -> Decision {
         let order: Vec<u32> = self.state.pending.values().copied().collect();
         let mut verdicts = Vec::with_capacity(order.len());
         for group in order {
@@ -97,18 +100,18 @@ impl<'a> Trial<'a> {
         }
         let acts = std::mem::take(&mut self.acts);
         let (on, spent) = (self.state.revision, Effort { steps: self.spent });
-        let wake_at = self.wake_at(&verdicts, now);
+        let wake_at = self.wake_at(&verdicts);
         Decision { on, acts, verdicts, wake_at, spent }
     }
 
     /// The next time at which a pod is expected to be gone, if anything waits for room.
-    fn wake_at(&self, verdicts: &[(GroupKey, Verdict)], now: Timestamp) -> Option<Timestamp> {
+    fn wake_at(&self, verdicts: &[(GroupKey, Verdict)]) -> Option<Timestamp> {
         let waits = |verdict: &Verdict| match verdict {
             Verdict::Waits(_) | Verdict::GaveUp(..) => true,
             Verdict::Placed { short, .. } => short.is_some(),
             Verdict::Refused(_) => false,
         };
-        let after = Timestamp(now.0.saturating_add(1));
+        let after = Timestamp(self.now.0.saturating_add(1));
         let next = self.state.ends.range(after..).next().map(|(end, _)| *end);
         next.filter(|_| verdicts.iter().any(|(_, verdict)| waits(verdict)))
     }
@@ -240,8 +243,12 @@ impl<'a> Trial<'a> {
         Err(self.not_found(&ask, opening))
     }
 
+    pub(super) fn asker<'o>(&self, opening: &'o Opening) -> Asker<'o> {
+        Asker { pod: opening.pod.as_ref(), now: self.now }
+    }
+
     pub(super) fn resolve(&self, request: u32, opening: &Opening) -> Result<Resolved, Stopped> {
-        before_nodes(self.state, self.state.request(request), opening.pod.as_ref(), false)
+        before_nodes(self.state, self.state.request(request), self.asker(opening), false)
     }
 
     /// An account that stands before any node was looked at.

@@ -128,9 +128,9 @@ impl<'a> Charges<'a> {
         if !self.counts(at, admin) {
             return true;
         }
-        let mut of_pool = self.of_pool(at);
-        self.of_groups(at).all(|(place, groups)| self.groups[place].admits(groups))
-            && of_pool.all(|(counter, used)| used == 0 || self.counters[counter] >= used)
+        let enough = |(counter, used): &(usize, i128)| self.counters[*counter] >= *used;
+        self.shape.takes(at).iter().all(enough)
+            && self.of_groups(at).all(|(place, groups)| self.groups[place].admits(groups))
     }
 
     fn join(&mut self, at: usize) {
@@ -165,17 +165,8 @@ impl<'a> Charges<'a> {
     }
 
     fn charge(&mut self, at: usize, by: impl Fn(i128, i128) -> i128) {
-        let of_pool: Vec<(usize, i128)> = self.of_pool(at).collect();
-        for (counter, used) in of_pool {
-            self.counters[counter] = by(self.counters[counter], used);
+        for (counter, used) in self.shape.takes(at) {
+            self.counters[*counter] = by(self.counters[*counter], *used);
         }
-    }
-
-    /// The counters of a device's pool, and what the device takes of each.
-    fn of_pool(&self, at: usize) -> impl Iterator<Item = (usize, i128)> {
-        let device = &self.shape.devices[at];
-        let uses: &[CounterUse] = &device.traits.counters;
-        let counters = self.shape.counters.iter().enumerate();
-        counters.filter(|(_, c)| c.pool == device.pool).map(|(i, c)| (i, c.used_by(uses)))
     }
 }

@@ -37,5 +37,5 @@ pub(crate) use matches::Matches;
 pub use ring::best_ring;
 pub(crate) use rivals::{Rivals, rivals};
 pub(crate) use shape::{Here, Shape, View, gather};
-pub(crate) use usage::{Held, Usage};
+pub(crate) use usage::{Held, Usage, UsageKey};
 pub(crate) use wear::Toll;

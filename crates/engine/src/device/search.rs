@@ -719,7 +719,9 @@ pub(super) fn twins(p: &Problem<'_>) -> Vec<Option<usize>> {
         return vec![None; p.order.len()];
     }
     let marks: Vec<u64> = (0..p.order.len()).map(|at| mark(p, at)).collect();
-    let linked: Vec<usize> = (0..p.order.len()).filter(|at| p.spans.accelerator[*at]).collect();
+    // Devices that the pod has already are joined to those that it gets.
+    let all = p.order.iter().chain(&p.fixed).copied();
+    let linked: Vec<usize> = all.filter(|at| p.lens.shape.is_accelerator(*at)).collect();
     let twin = |a: usize, b: usize| {
         marks[a] == marks[b] && same_kind(p, a, b) && same_links(p, &linked, a, b)
     };
@@ -766,9 +768,8 @@ pub(super) fn same_value(axis: &Axis, a: usize, b: usize) -> bool {
 }
 
 fn same_links(p: &Problem<'_>, linked: &[usize], a: usize, b: usize) -> bool {
+    let (x, y) = (p.order[a], p.order[b]);
+    let link = |at: usize, other: usize| p.lens.shape.link(at, other);
     !p.spans.accelerator[a]
-        || linked.iter().filter(|c| **c != a && **c != b).all(|c| {
-            let link = |at: usize| p.lens.shape.link(p.order[at], p.order[*c]);
-            link(a) == link(b)
-        })
+        || linked.iter().filter(|c| **c != x && **c != y).all(|c| link(x, *c) == link(y, *c))
 }

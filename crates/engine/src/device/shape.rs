@@ -39,6 +39,8 @@ pub(crate) struct Shape {
     joins: Vec<[bool; 5]>,
     /// Sizes, and who draws on the same counters.
     pub(super) stock: Stock,
+    /// For each device the counters that it takes from, and how much.
+    takes: Vec<Box<[(usize, i128)]>>,
 }
 
 /// A device of a shape.
@@ -163,12 +165,18 @@ impl Shape {
         };
         let joins = devices.iter().map(|d| join(d).unwrap_or_default()).collect();
         let stock = Stock::new(&devices, &counters);
-        Self { hash: hasher.finish(), devices, faults, pools, pairs, counters, joins, stock }
+        let takes = devices.iter().map(|d| d.takes(&counters)).collect();
+        Self { hash: hasher.finish(), devices, faults, pools, pairs, counters, joins, stock, takes }
     }
 
     /// Whether slices of a pool are missing, so that nobody can say what it will hold.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.faults.iter().any(|fault| fault.trouble == PoolTrouble::Incomplete)
+    }
+
+    /// Whether no device has a taint.
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.devices.iter().all(|device| device.traits.taints.is_empty())
     }
 
     /// The shape with every device in health: without taints.
@@ -234,6 +242,11 @@ impl Shape {
         !device.nic && device.accelerator != Some(false) && (self.is_accelerator(at) || located())
     }
 
+    /// The counters that device `at` takes from, and how much.
+    pub(crate) fn takes(&self, at: usize) -> &[(usize, i128)] {
+        &self.takes[at]
+    }
+
     /// What is lacking for device `at` to be given out here: a gate, or a feature of the node.
     pub(crate) fn kept_back(&self, at: usize) -> Option<&Name> {
         self.devices[at].traits.hidden().or(self.devices[at].barred.as_ref())
@@ -254,6 +267,15 @@ impl Shape {
 }
 
 impl ShapeDevice {
+    fn takes(&self, counters: &[ShapeCounter]) -> Box<[(usize, i128)]> {
+        let uses = &self.traits.counters;
+        if uses.is_empty() {
+            return Box::default();
+        }
+        let of_pool = counters.iter().enumerate().filter(|(_, c)| c.pool == self.pool);
+        of_pool.map(|(at, c)| (at, c.used_by(uses))).filter(|(_, used)| *used != 0).collect()
+    }
+
     fn takes_part(&self, level: Level) -> bool {
         match level {
             Level::Island => self.accelerator == Some(true),

@@ -1,6 +1,6 @@
 //! Who holds what of a shape's devices.
 
-use crate::facts::{Pool, Traits};
+use crate::facts::{CounterUse, Pool, Traits};
 use crate::name::{Name, PoolKey};
 
 use super::bits;
@@ -24,6 +24,26 @@ pub(crate) struct Usage {
     /// Who consumes from the set of each of [`Shape::counters`], where its compatibility groups are
     /// to be kept; empty where there are none.
     pub(crate) groups: Vec<Members>,
+}
+
+/// A usage to remember answers under: the devices held whole, where that is all there is to it and
+/// fits one word; else all of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum UsageKey {
+    /// Bit i: device i is held whole.
+    Word(u64),
+    /// All of it.
+    Whole(Box<Usage>),
+}
+
+impl UsageKey {
+    /// How much memory it takes, in units of a word's entry.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Word(_) => 1,
+            Self::Whole(usage) => 2 + usage.consumed.len() / 2 + usage.counters_left.len() / 8,
+        }
+    }
 }
 
 /// What all allocations together hold of one device.
@@ -108,12 +128,17 @@ impl Usage {
                 if !held.whole && held.shares == 0 {
                     continue;
                 }
-                for (left, counter) in self.counters_left.iter_mut().zip(&view.shape.counters) {
-                    if usize::from(counter.pool) == ordinal {
-                        *left = left.saturating_sub(counter.used_by(uses));
-                    }
-                }
+                self.charge(&view.shape, ordinal, uses);
                 self.join(&view.shape, ordinal, &device.traits);
+            }
+        }
+    }
+
+    /// Takes what a device of a pool uses from the pool's counters.
+    pub(crate) fn charge(&mut self, shape: &Shape, ordinal: usize, uses: &[CounterUse]) {
+        for (left, counter) in self.counters_left.iter_mut().zip(&shape.counters) {
+            if usize::from(counter.pool) == ordinal {
+                *left = left.saturating_sub(counter.used_by(uses));
             }
         }
     }
@@ -138,13 +163,12 @@ impl Usage {
         !self.is_taken(at) && self.shares.get(at).is_none_or(|s| *s == 0)
     }
 
-    /// What answers can be remembered under: the devices held whole, where that is all there is to
-    /// a usage and it fits one word.
-    pub(crate) fn key(&self) -> Option<u64> {
+    /// What answers can be remembered under.
+    pub(crate) fn key(&self) -> UsageKey {
         match (self.taken.as_slice(), self.shares.is_empty() && self.counters_left.is_empty()) {
-            ([], true) => Some(0),
-            ([word], true) => Some(*word),
-            _ => None,
+            ([], true) => UsageKey::Word(0),
+            ([word], true) => UsageKey::Word(*word),
+            _ => UsageKey::Whole(Box::new(self.clone())),
         }
     }
 

@@ -477,6 +477,7 @@ impl super::PoolState {
                     exclusive: 0,
                     shares: 0,
                     consumed: Vec::new(),
+                    consumes: Box::default(),
                 });
                 self.devices.len() - 1
             }
@@ -484,6 +485,9 @@ impl super::PoolState {
         let device = &mut self.devices[at];
         let count = if held.share { &mut device.shares } else { &mut device.exclusive };
         *count = if sign > 0 { *count + 1 } else { *count - 1 };
+        if sign > 0 && !held.consumes.is_empty() {
+            device.consumes.clone_from(&held.consumes);
+        }
         for (name, amount) in &held.consumed {
             device.consume(name, amount.wrapping_mul(i128::from(sign)));
         }

@@ -26,8 +26,8 @@ use crate::decision::Revision;
 use crate::device::Matches;
 use crate::facts::Since;
 use crate::facts::{
-    Allocation, Claim, Domains, Gate, Group, Hold, Links, Member, Node, Phase, Pool, Queue,
-    Request, Seat, Topology,
+    Allocation, Claim, CounterUse, Domains, Gate, Group, Hold, Links, Member, Node, Phase, Pool,
+    Queue, Request, Seat, Topology,
 };
 use crate::name::{
     ClaimKey, FlightId, GroupKey, Name, NodeKey, PodKey, PoolKey, QueueKey, Scoped, Shared,
@@ -171,6 +171,8 @@ pub(crate) struct Holders {
     pub(crate) shares: u32,
     /// Capacity used by shares, by name, in billionths.
     pub(crate) consumed: Vec<(Name, i128)>,
+    /// What it takes of counters, where slices don't say so: all who hold it know the same.
+    pub(crate) consumes: Box<[CounterUse]>,
 }
 
 /// A claim's row.

@@ -260,5 +260,6 @@ fn held_device(grant: &Grant) -> HeldDevice {
         admin: grant.admin,
         share: grant.share.is_some(),
         consumed: grant.share.clone().unwrap_or_default(),
+        consumes: Box::default(),
     }
 }

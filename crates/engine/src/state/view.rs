@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::State;
 use crate::check::fact::term_matches;
 use crate::device::{self, Held, Here, Shape, Usage, View};
-use crate::facts::{Pool, Reach, Slice};
+use crate::facts::{CounterUse, Pool, Reach, Slice};
 use crate::name::{ClaimKey, DeviceKey, Name, NodeKey, PoolKey};
 
 /// The devices that one node sees.
@@ -80,14 +80,38 @@ impl State {
     fn usage_of(&self, slot: u32) -> Option<Usage> {
         let devices = self.nodes.at(slot).devices.as_ref()?;
         let pools = self.pool_facts(&devices.pools);
-        Some(Usage::gather(&devices.view, &pools, |key, name| {
+        let mut usage = Usage::gather(&devices.view, &pools, |key, name| {
             let holders = self.pools.find(key).and_then(|pool| pool.holders(name));
             holders.map_or_else(Held::default, |h| Held {
                 whole: h.exclusive > 0,
                 shares: h.shares,
                 consumed: h.consumed.clone(),
             })
-        }))
+        });
+        for (ordinal, (input, generation)) in devices.view.pools.iter().enumerate() {
+            let Some((key, pool)) = pools.get(*input as usize) else { continue };
+            for uses in self.vanished(key, pool, *generation) {
+                usage.charge(&devices.view.shape, ordinal, uses);
+            }
+        }
+        Some(usage)
+    }
+
+    /// What devices take of a pool's counters that are held and that its slices of this generation
+    /// don't have any more.
+    fn vanished<'a>(
+        &'a self,
+        key: &PoolKey,
+        pool: &'a Pool,
+        generation: i64,
+    ) -> impl Iterator<Item = &'a [CounterUse]> {
+        let held = self.pools.find(key).map_or(&[][..], |row| &row.devices);
+        let published = move |name: &Name| {
+            let mut current = pool.slices.iter().filter(|s| s.generation == generation);
+            current.any(|s| s.devices.iter().any(|d| d.name == *name))
+        };
+        let gone = held.iter().filter(|h| !h.consumes.is_empty());
+        gone.filter(move |h| !published(&h.name)).map(|h| &*h.consumes)
     }
 
     /// The key of the shape's device `at` on a node.

@@ -116,6 +116,7 @@ fn held_device(grant: &Grant) -> HeldDevice {
         admin: grant.admin,
         share: grant.share.is_some(),
         consumed: grant.share.clone().unwrap_or_default(),
+        consumes: Box::default(),
     }
 }
 

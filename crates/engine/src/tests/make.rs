@@ -148,17 +148,11 @@ impl Maker {
             };
             attributes.push((name(MODEL), value));
         }
-        let some =
-            |c: &mut Chance, names: &[&'static str]| c.percent(25).then(|| name(c.word(names)));
-        let mut place = Place::default();
-        if c.percent(30) {
-            place = Place { root: some(c, &["r0", "r1"]), numa: some(c, &["0", "1"]), nic: false };
-        }
+        let place = place(c);
         if let (Some(numa), true) = (&place.numa, c.percent(50)) {
             let numa = if **numa == *"0" { 0 } else { 1 };
             attributes.push((name(NUMA), AttributeValue::Int(numa)));
         }
-        place.nic = c.percent(15);
         let mut taints = Vec::new();
         if c.percent(10) {
             let effect =
@@ -406,7 +400,10 @@ impl Maker {
             let deleting = self.chance.percent(6);
             let failed = match &held {
                 Some(held) if self.chance.percent(15) => held.devices.first().map(|held| {
-                    BindingFailure { device: held.device.clone(), condition: name("Failed") }
+                    let after =
+                        self.chance.pick(&[None, Some(Timestamp(-1)), Some(Timestamp(i64::MAX))]);
+                    let (device, condition) = (held.device.clone(), name("Failed"));
+                    BindingFailure { device, condition, after: *after }
                 }),
                 Some(_) | None => None,
             };
@@ -443,6 +440,7 @@ impl Maker {
                 admin: c.percent(6),
                 share,
                 consumed,
+                consumes: Box::default(),
             });
         }
         if held.is_empty() {
@@ -726,6 +724,17 @@ impl Maker {
         }
         rules
     }
+}
+
+/// Where a device says that it sits.
+fn place(c: &mut Chance) -> Place {
+    let some = |c: &mut Chance, names: &[&'static str]| c.percent(25).then(|| name(c.word(names)));
+    let (mut root, mut numa) = (None, None);
+    if c.percent(30) {
+        root = some(c, &["r0", "r1"]);
+        numa = some(c, &["0", "1"]);
+    }
+    Place { root, numa, nic: c.percent(15) }
 }
 
 fn requirement(c: &mut Chance) -> Option<NodeRequirement> {

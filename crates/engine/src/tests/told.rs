@@ -18,7 +18,9 @@ fn tells(world: &World, reason: Reason, facts: &Facts) -> bool {
             let bound = terms.len() == 1 && terms[0].iter().any(one);
             !bound || at.is_some()
         }
-        Facts::Binding { claim, failure } => world.claims[claim].failed.as_ref() == Some(failure),
+        Facts::Binding { claim, failure } => {
+            world.claims[claim].failed.as_ref() == Some(&**failure)
+        }
         Facts::Devices(facts) => facts.seen >= facts.selected && facts.request.is_some(),
         Facts::Subject { subject, detail } => !subject.is_empty() || !detail.is_empty(),
         Facts::None => matches!(

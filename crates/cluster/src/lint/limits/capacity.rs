@@ -13,12 +13,17 @@ impl Check<'_> {
     pub(super) fn capacities(&mut self, device: &Device) {
         let shared = device.allow_multiple_allocations == Some(true);
         let gate = Gate::DRAConsumableCapacity;
-        self.gated("allowMultipleAllocations", gate, device.allow_multiple_allocations.is_some());
+        if !self.gated(
+            "allowMultipleAllocations",
+            gate,
+            device.allow_multiple_allocations.is_some(),
+        ) {
+            return;
+        }
         self.within("capacity", |check| {
             for (name, capacity) in &device.capacity {
                 let Some(policy) = &capacity.request_policy else { continue };
                 check.within(name, |check| {
-                    check.gated("requestPolicy", gate, true);
                     check.within("requestPolicy", |check| {
                         if shared {
                             check.policy(capacity, policy);

@@ -50,7 +50,12 @@ impl Check<'_> {
     fn request(&mut self, request: &DeviceRequest, claim: &DeviceClaim) {
         self.form("name", Form::Label, &request.name);
         let list = !request.first_available.is_empty();
-        self.gated("firstAvailable", Gate::DRAPrioritizedList, list);
+        let left = "a request without it has neither `exactly` nor `firstAvailable`";
+        let gate = Gate::DRAPrioritizedList;
+        let only = list && request.exactly.is_none();
+        if !self.needed("firstAvailable", gate, only, left) && only {
+            return;
+        }
         match (&request.exactly, list) {
             (None, false) => {
                 let what = "a request has exactly one of `exactly` and `firstAvailable`, and this one \
@@ -109,17 +114,17 @@ impl Check<'_> {
         self.form("deviceClassName", Form::Subdomain, asked.class);
         self.selectors(asked.selectors);
         self.mode(asked.mode, asked.count);
-        self.gated("tolerations", Gate::DRADeviceTaints, !asked.tolerations.is_empty());
-        self.each_of("tolerations", TOLERATIONS, asked.tolerations, Self::toleration);
-        self.gated("capacity", Gate::DRAConsumableCapacity, asked.capacity.is_some());
-        if let Some(capacity) = asked.capacity {
-            self.within("capacity", |check| {
-                check.within("requests", |check| {
-                    check.keys(Form::Qualified, capacity.requests.keys())
-                });
-            });
+        if self.gated("tolerations", Gate::DRADeviceTaints, !asked.tolerations.is_empty()) {
+            self.each_of("tolerations", TOLERATIONS, asked.tolerations, Self::toleration);
         }
-        self.gated("derivedAttributes", Gate::DRADerivedAttributes, !asked.derived.is_empty());
+        self.gated("capacity", Gate::DRAConsumableCapacity, asked.capacity.is_some());
+        let gate = Gate::DRADerivedAttributes;
+        if self.gated("derivedAttributes", gate, !asked.derived.is_empty()) {
+            self.derived(asked, claim);
+        }
+    }
+
+    fn derived(&mut self, asked: &Asked<'_>, claim: &DeviceClaim) {
         self.each_of("derivedAttributes", DERIVED, asked.derived, |check, derived| {
             check.form("name", Form::FullyQualified, &derived.name);
             if derived.expression.is_empty() {
@@ -177,22 +182,24 @@ impl Check<'_> {
     fn constraint(&mut self, constraint: &DeviceConstraint, known: &BTreeSet<String>) {
         self.references(&constraint.requests, known);
         let (same, distinct) = (&constraint.match_attribute, &constraint.distinct_attribute);
-        self.gated("distinctAttribute", Gate::DRAConsumableCapacity, distinct.is_some());
+        let gate = Gate::DRAConsumableCapacity;
+        let left = "a constraint without it has no attribute to compare";
+        let only = distinct.is_some() && same.is_none();
+        let kept = self.needed("distinctAttribute", gate, only, left);
         match (same, distinct) {
             (None, None) => {
                 let what = "a constraint has exactly one of `matchAttribute` and `distinctAttribute`, \
                             and this one has neither.";
                 self.refuse(Rule::FieldValueRequired, what);
             }
-            (Some(_), Some(_)) => {
-                let what = "a constraint has exactly one of `matchAttribute` and `distinctAttribute`, \
-                            and this one has both.";
-                self.refuse(Rule::FieldValueInvalid, what);
-            }
-            (Some(_), None) | (None, Some(_)) => {}
+            // Of both the API server takes note of the first alone; a scheduler's word on it is told
+            // where the claim is lowered.
+            (Some(_), _) | (None, Some(_)) => {}
         }
         self.optional("matchAttribute", Form::FullyQualified, same.as_deref());
-        self.optional("distinctAttribute", Form::FullyQualified, distinct.as_deref());
+        if kept && same.is_none() {
+            self.optional("distinctAttribute", Form::FullyQualified, distinct.as_deref());
+        }
     }
 
     /// Names of requests in a constraint or a configuration.

@@ -103,7 +103,7 @@ pub(in crate::lint) fn derived(
     found
 }
 
-/// The selectors of an object that the API server would refuse, though a scheduler could use them.
+/// The selectors of an object that the API server would refuse.
 pub(in crate::lint) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
     let of_claim = |devices, at: &str| -> Vec<(String, &[DeviceSelector])> {
         asks(devices, at).into_iter().map(|ask| (ask.path, ask.selectors)).collect()
@@ -125,15 +125,10 @@ pub(in crate::lint) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal
         | Object::NodeTopology(_) => Vec::new(),
     };
     let new = environment(compat);
-    let stored = Environment::stored(new.version);
     let mut found = Vec::new();
     for (path, selectors) in lists {
         for (index, text) in texts(selectors) {
             let Some((rule, message, at)) = fault(text, &new) else { continue };
-            // What no scheduler can use either is told where the object is lowered.
-            if Program::compile(text, &stored).is_err() {
-                continue;
-            }
             let message = match at {
                 Some((line, column)) => format!("{message} (line {line}, column {column})"),
                 None => message,

@@ -87,7 +87,9 @@ impl Form {
             Self::Pool => (SUBDOMAIN_BYTES, text.split('/').all(is_subdomain)),
             Self::Qualified => (LABEL_BYTES + 1 + IDENTIFIER_BYTES, is_qualified(text)),
             Self::FullyQualified => {
-                (LABEL_BYTES + 1 + IDENTIFIER_BYTES, text.contains('/') && is_qualified(text))
+                let domain = text.split('/').next().unwrap_or_default();
+                let fits = text.contains('/') && is_qualified(text) && is_subdomain(domain);
+                (LABEL_BYTES + 1 + IDENTIFIER_BYTES, fits)
             }
             Self::LabelKey => (SUBDOMAIN_BYTES + 1 + LABEL_BYTES, is_label_key(text)),
             Self::LabelValue => (LABEL_BYTES, is_label_name(text)),
@@ -206,7 +208,7 @@ mod tests {
                 vec!["model", "_x", "d.e/model", "a/b/c"],
                 vec!["0x", "a-b", "d_e/x", "d/"],
             ),
-            (FullyQualified, vec!["d.e/model"], vec!["model", "/model", "d.e/mo-del"]),
+            (FullyQualified, vec!["d.e/model"], vec!["model", "/model", "d.e/mo-del", "D.e/model"]),
             (LabelKey, vec!["a", "a.b/c_d", "A.b"], vec!["-a", "a/b/c", "A/b", "/b", "a/"]),
             (LabelValue, vec!["a", "A_b.c-1"], vec!["-a", "a b", "a/"]),
             (

@@ -277,8 +277,9 @@ impl Check<'_> {
         }
     }
 
-    /// A field that the API server drops while its gate is off.
-    fn gated(&mut self, key: &str, gate: Gate, is_set: bool) {
+    /// A field that the API server drops while its gate is off; answers whether it is kept, and so
+    /// to be looked at.
+    fn gated(&mut self, key: &str, gate: Gate, is_set: bool) -> bool {
         if is_set && !self.compat.is_on(gate) {
             let message = format!(
                 "The API server drops the field {key} without a word, for it needs the feature gate \
@@ -291,6 +292,23 @@ impl Check<'_> {
                 check.found.push(Refusal { rule: Rule::FieldDropped, path, message });
             });
         }
+        self.compat.is_on(gate)
+    }
+
+    /// A field that the API server drops while its gate is off, and without which it refuses what is
+    /// left; answers whether it is kept.
+    fn needed(&mut self, key: &str, gate: Gate, is_set: bool, left: &str) -> bool {
+        let kept = self.compat.is_on(gate);
+        if is_set && !kept {
+            let what = format!(
+                "the field {key} is dropped, for it needs the feature gate {}, which is off in Kubernetes \
+                 {}, and {left}.",
+                gate.as_str(),
+                self.compat.version()
+            );
+            self.refuse_at(key, Rule::FieldValueRequired, &what);
+        }
+        kept
     }
 
     fn metadata(&mut self, metadata: &ObjectMeta) {
@@ -326,8 +344,9 @@ impl Check<'_> {
             check.opaque(config.opaque.as_ref());
         });
         let resource = spec.extended_resource_name.as_deref();
-        self.gated("extendedResourceName", Gate::DRAExtendedResource, resource.is_some());
-        self.optional("extendedResourceName", Form::ExtendedResource, resource);
+        if self.gated("extendedResourceName", Gate::DRAExtendedResource, resource.is_some()) {
+            self.optional("extendedResourceName", Form::ExtendedResource, resource);
+        }
     }
 
     fn taint_rule(&mut self, rule: &DeviceTaintRule) {

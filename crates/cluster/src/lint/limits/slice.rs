@@ -2,7 +2,7 @@
 
 use phalanx_objects::core::{NodeSelector, NodeSelectorOperator, NodeSelectorRequirement};
 use phalanx_objects::resource::{
-    Counter, Device, DeviceAttribute, DeviceCounterConsumption, ResourceSliceSpec,
+    Counter, CounterSet, Device, DeviceAttribute, DeviceCounterConsumption, ResourceSliceSpec,
 };
 
 use super::form::{Form, shown};
@@ -37,27 +37,38 @@ impl Check<'_> {
             self.refuse_at("sharedCounters", Rule::FieldValueInvalid, what);
         }
         let partitions = Gate::DRAPartitionableDevices;
-        self.gated("sharedCounters", partitions, !spec.shared_counters.is_empty());
+        let counted = self.gated("sharedCounters", partitions, !spec.shared_counters.is_empty());
         let each = spec.per_device_node_selection == Some(true);
-        self.gated("perDeviceNodeSelection", partitions, each);
-        let skips = !spec.skip_node_operations.is_empty();
-        self.gated("skipNodeOperations", Gate::DRAOptionalNodeOperations, skips);
+        let left = "a slice without it is of no node";
+        self.needed("perDeviceNodeSelection", partitions, each, left);
         let limit = if spec.devices.iter().any(is_advanced) { DEVICES_ADVANCED } else { DEVICES };
         self.each_of("devices", limit, &spec.devices, |check, device| check.device(device, each));
         if spec.devices.len() <= limit.entries {
             let names = spec.devices.iter().map(|device| device.name.as_str()).enumerate();
             self.distinct("devices", names, "name");
         }
-        self.each_of("sharedCounters", COUNTER_SETS, &spec.shared_counters, |check, set| {
+        if counted {
+            self.counter_sets(&spec.shared_counters);
+        }
+        let partitions = spec.partition_type_attribute.is_some();
+        if self.gated("partitionTypeAttribute", Gate::DRAPartitionableDevicesType, partitions) {
+            self.partition_type(spec);
+        }
+        let skips = !spec.skip_node_operations.is_empty();
+        if self.gated("skipNodeOperations", Gate::DRAOptionalNodeOperations, skips) {
+            self.skipped(&spec.skip_node_operations);
+        }
+    }
+
+    fn counter_sets(&mut self, sets: &[CounterSet]) {
+        self.each_of("sharedCounters", COUNTER_SETS, sets, |check, set| {
             check.form("name", Form::Label, &set.name);
             check.counters(&set.counters);
         });
-        if spec.shared_counters.len() <= COUNTER_SETS.entries {
-            let names = spec.shared_counters.iter().map(|set| set.name.as_str()).enumerate();
+        if sets.len() <= COUNTER_SETS.entries {
+            let names = sets.iter().map(|set| set.name.as_str()).enumerate();
             self.distinct("sharedCounters", names, "name");
         }
-        self.partition_type(spec);
-        self.skipped(&spec.skip_node_operations);
     }
 
     /// Which nodes the slice is of.
@@ -114,6 +125,7 @@ impl Check<'_> {
         }
         self.each("nodeSelectorTerms", terms, |check, term| {
             check.each("matchExpressions", &term.match_expressions, Self::requirement);
+            check.each("matchFields", &term.match_fields, Self::field_requirement);
         });
     }
 
@@ -130,14 +142,59 @@ impl Check<'_> {
             NodeSelectorOperator::Gt | NodeSelectorOperator::Lt => {
                 (values != 1, "exactly one value")
             }
-            // Said where it is read.
-            NodeSelectorOperator::Unset | NodeSelectorOperator::Other(_) => (false, ""),
+            NodeSelectorOperator::Unset | NodeSelectorOperator::Other(_) => {
+                self.operator(&requirement.operator, "In, NotIn, Exists, DoesNotExist, Gt and Lt");
+                return;
+            }
         };
         if wrong {
             let what =
                 format!("the operator {} takes {wanted}, and has {values}.", requirement.operator);
             self.refuse_at("values", Rule::FieldValueInvalid, &what);
         }
+        self.each("values", &requirement.values, |check, value| {
+            if let Some(rule) = Form::LabelValue.broken_by(value).filter(|_| !value.is_empty()) {
+                let words = Form::LabelValue.words();
+                check.refuse(rule, &format!("{} has to be {words}.", shown(value)));
+            }
+        });
+    }
+
+    /// A requirement on a field of the node, of which there is only its name.
+    fn field_requirement(&mut self, requirement: &NodeSelectorRequirement) {
+        if requirement.key != "metadata.name" {
+            let what =
+                format!("the only field is metadata.name, and not {}.", shown(&requirement.key));
+            self.refuse_at("key", Rule::FieldValueInvalid, &what);
+        }
+        match &requirement.operator {
+            NodeSelectorOperator::In | NodeSelectorOperator::NotIn => {}
+            NodeSelectorOperator::Exists
+            | NodeSelectorOperator::DoesNotExist
+            | NodeSelectorOperator::Gt
+            | NodeSelectorOperator::Lt
+            | NodeSelectorOperator::Unset
+            | NodeSelectorOperator::Other(_) => {
+                self.operator(&requirement.operator, "In and NotIn");
+                return;
+            }
+        }
+        if requirement.values.len() != 1 {
+            let what =
+                format!("a field takes exactly one value, and has {}.", requirement.values.len());
+            self.refuse_at("values", Rule::FieldValueInvalid, &what);
+        }
+        self.each("values", &requirement.values, |check, value| {
+            if let Some(rule) = Form::Subdomain.broken_by(value) {
+                let words = Form::Subdomain.words();
+                check.refuse(rule, &format!("{} has to be {words}.", shown(value)));
+            }
+        });
+    }
+
+    fn operator(&mut self, operator: &NodeSelectorOperator, known: &str) {
+        let what = format!("{} is no operator here; these are {known}.", shown(operator.as_str()));
+        self.refuse_at("operator", Rule::FieldValueInvalid, &what);
     }
 
     fn counters(&mut self, counters: &std::collections::BTreeMap<String, Counter>) {
@@ -161,14 +218,16 @@ impl Check<'_> {
         });
         self.within("capacity", |check| check.keys(Form::Qualified, device.capacity.keys()));
         self.capacities(device);
-        self.gated("taints", Gate::DRADeviceTaints, !device.taints.is_empty());
-        self.each_of("taints", TAINTS, &device.taints, Self::taint);
+        if self.gated("taints", Gate::DRADeviceTaints, !device.taints.is_empty()) {
+            self.each_of("taints", TAINTS, &device.taints, Self::taint);
+        }
         let consumes = &device.consumes_counters;
-        self.gated("consumesCounters", Gate::DRAPartitionableDevices, !consumes.is_empty());
-        self.each_of("consumesCounters", CONSUMED_SETS, consumes, Self::consumption);
-        let sets = consumes.iter().map(|used| used.counter_set.as_str()).enumerate();
-        self.distinct("consumesCounters", sets, "counterSet");
-        self.device_nodes(device, each);
+        if self.gated("consumesCounters", Gate::DRAPartitionableDevices, !consumes.is_empty()) {
+            self.each_of("consumesCounters", CONSUMED_SETS, consumes, Self::consumption);
+            let sets = consumes.iter().map(|used| used.counter_set.as_str()).enumerate();
+            self.distinct("consumesCounters", sets, "counterSet");
+            self.device_nodes(device, each);
+        }
         self.conditions(device);
     }
 
@@ -195,8 +254,8 @@ impl Check<'_> {
     }
 
     fn list(&mut self, key: &str, entries: usize, gate: Gate) {
-        self.gated(key, gate, true);
-        if entries == 0 {
+        let left = "an attribute without it has no value";
+        if self.needed(key, gate, true, left) && entries == 0 {
             let what = "a list has at least one value.";
             self.refuse_at(key, Rule::FieldValueInvalid, what);
         }
@@ -206,8 +265,10 @@ impl Check<'_> {
         self.form("counterSet", Form::Label, &used.counter_set);
         self.counters(&used.counters);
         let groups = &used.compatibility_groups;
-        self.gated("compatibilityGroups", Gate::DRADeviceCompatibilityGroups, !groups.is_empty());
-        self.at_most("compatibilityGroups", COMPATIBILITY_GROUPS, groups.len());
+        if self.gated("compatibilityGroups", Gate::DRADeviceCompatibilityGroups, !groups.is_empty())
+        {
+            self.at_most("compatibilityGroups", COMPATIBILITY_GROUPS, groups.len());
+        }
     }
 
     fn device_nodes(&mut self, device: &Device, each: bool) {
@@ -227,6 +288,11 @@ impl Check<'_> {
                 );
                 self.refuse(Rule::FieldValueInvalid, &what);
             }
+            self.optional("nodeName", Form::Subdomain, device.node_name.as_deref());
+            if device.all_nodes == Some(false) {
+                let what = "allNodes is false: leave it out or set it to true.";
+                self.refuse_at("allNodes", Rule::FieldValueInvalid, what);
+            }
             if let Some(selector) = &device.node_selector {
                 self.within("nodeSelector", |check| check.node_selector(selector, false));
             }
@@ -240,7 +306,9 @@ impl Check<'_> {
     fn conditions(&mut self, device: &Device) {
         let (wait, fail) = (&device.binding_conditions, &device.binding_failure_conditions);
         let any = !wait.is_empty() || !fail.is_empty();
-        self.gated("bindingConditions", Gate::DRADeviceBindingConditions, any);
+        if !self.gated("bindingConditions", Gate::DRADeviceBindingConditions, any) {
+            return;
+        }
         for (key, all) in [("bindingConditions", wait), ("bindingFailureConditions", fail)] {
             self.each_of(key, CONDITIONS, all, |check, condition| {
                 if let Some(rule) = Form::LabelKey.broken_by(condition) {
@@ -268,15 +336,6 @@ impl Check<'_> {
     fn partition_type(&mut self, spec: &ResourceSliceSpec) {
         let Some(name) = spec.partition_type_attribute.as_deref() else { return };
         let key = "partitionTypeAttribute";
-        if !self.compat.is_on(Gate::DRAPartitionableDevicesType) {
-            let what = format!(
-                "the field needs the feature gate DRAPartitionableDevicesType, which is off in \
-                 Kubernetes {}.",
-                self.compat.version()
-            );
-            self.refuse_at(key, Rule::FieldValueForbidden, &what);
-            return;
-        }
         self.form(key, Form::FullyQualified, name);
         let consuming = |device: &&Device| !device.consumes_counters.is_empty();
         if !spec.devices.iter().any(|device| consuming(&device)) {

@@ -105,7 +105,7 @@ use Rule::{
     FieldValueRequired as Required, FieldValueTooLong as TooLong, FieldValueTooMany as TooMany,
 };
 
-const CLAIMS: [Row; 27] = [
+const CLAIMS: [Row; 24] = [
     (Invalid, "metadata.name", &["`Claim`", "DNS subdomain"], "name: claim", "name: Claim"),
     (Invalid, "metadata.namespace", &["DNS label"], "namespace: team-a", "namespace: team.a"),
     (Invalid, "metadata.labels.app", &["label's value"], "app: train", "app: -train"),
@@ -209,25 +209,11 @@ const CLAIMS: [Row; 27] = [
         "key: example.com/a/b",
     ),
     (
-        Invalid,
-        "spec.devices.requests[0].exactly.capacity.requests.mem-ory",
-        &["identifier"],
-        "memory: 1Gi",
-        "mem-ory: 1Gi",
-    ),
-    (
         FieldDropped,
         "spec.devices.requests[0].exactly.derivedAttributes",
         &["DRADerivedAttributes"],
         "count: 1",
         "derivedAttributes: [{name: example.com/model, expression: '1'}]",
-    ),
-    (
-        Invalid,
-        "spec.devices.requests[0].exactly.derivedAttributes[0].name",
-        &["no constraint on request `main` compares `example.com/x`"],
-        "count: 1",
-        "derivedAttributes: [{name: example.com/x, expression: '1'}]",
     ),
     (
         Invalid,
@@ -249,13 +235,6 @@ const CLAIMS: [Row; 27] = [
         &["has neither"],
         ", matchAttribute: example.com/model",
         "",
-    ),
-    (
-        Invalid,
-        "spec.devices.constraints[0]",
-        &["has both"],
-        "matchAttribute:",
-        "distinctAttribute: example.com/uuid, matchAttribute:",
     ),
     (
         Invalid,
@@ -329,7 +308,7 @@ const SLICES: [Row; 27] = [
     ),
     (Invalid, "spec.devices[0].attributes.model", &["exactly one value"], "{string: X1}", "{}"),
     (
-        FieldDropped,
+        Required,
         "spec.devices[0].attributes.model.strings",
         &["DRAListTypeAttributes"],
         "{string: X1}",
@@ -421,7 +400,7 @@ const SLICES: [Row; 27] = [
         "nodeName: n1\n  skipNodeOperations: ['*']\n",
     ),
     (
-        Forbidden,
+        FieldDropped,
         "spec.partitionTypeAttribute",
         &["DRAPartitionableDevicesType"],
         "nodeName: n1\n",

@@ -197,9 +197,9 @@ fn an_expression_is_compiled_as_the_api_server_of_that_version_would() {
         let all = templates.flat_map(|object| refusals(object, &Compat::default()));
         all.map(|refusal| refusal.rule).collect()
     };
-    // To a plan it is a word of its own: a scheduler could use it.
     assert_eq!(refused(&text), [Rule::SelectorInvalid]);
-    assert_eq!(refused(&rules::selecting("device.nonsense")), []);
+    assert_eq!(refused(&rules::selecting("device.nonsense")), [Rule::SelectorInvalid]);
+    assert_eq!(refused(&rules::selecting("true")), []);
 }
 
 #[test]
@@ -219,6 +219,29 @@ fn derived_attributes_are_compiled_where_their_gate_is_on() {
     let path = "spec.spec.devices.requests[0].exactly.derivedAttributes[0].expression";
     assert_eq!(found("device.nonsense"), [(Rule::SelectorInvalid, path.to_owned())]);
     assert_eq!(found("device.driver"), []);
+    let compat = Compat::default().with_gates("DRADerivedAttributes=true").expect("gates");
+    let elsewhere =
+        derived("device.driver").replace("[{name: gpu.example.com/domain", "[{name: example.com/x");
+    let all = found_with(compat, &elsewhere);
+    assert!(
+        shown(&all).contains("no constraint on request `gpus` compares `example.com/x`"),
+        "{}",
+        shown(&all)
+    );
+}
+
+#[test]
+fn a_field_that_is_dropped_may_leave_what_is_refused() {
+    let old = Compat::new(Version::V1_34);
+    let text = rules::clean().replace("matchAttribute", "distinctAttribute");
+    let of_attribute = |all: &[Lint]| -> Vec<Rule> {
+        let is = |one: &&Lint| {
+            one.path.ends_with("distinctAttribute") && one.rule != Rule::InputDoubtful
+        };
+        all.iter().filter(is).map(|one| one.rule).collect()
+    };
+    assert_eq!(of_attribute(&found_with(old, &text)), [Rule::FieldValueRequired]);
+    assert_eq!(of_attribute(&found(&text)), []);
 }
 
 #[test]

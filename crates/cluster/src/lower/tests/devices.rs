@@ -450,3 +450,44 @@ spec:
     assert_eq!(parts[0].domains, parts[1].domains);
     assert_eq!(links.pairs.len(), 2);
 }
+
+#[test]
+fn what_a_partition_took_is_kept_when_its_slice_no_longer_has_it() {
+    let slice = |device: &str| {
+        format!(
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {{name: parts}}\n\
+             spec:\n  driver: gpu.example.com\n  nodeName: n1\n  \
+             pool: {{name: n1, generation: 1, resourceSliceCount: 2}}\n  devices:\n  \
+             - {{name: {device}, consumesCounters: [{{counterSet: c, counters: {{memory: \
+             {{value: 1}}}}}}]}}\n---\n"
+        )
+    };
+    let rest = r#"
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: counters}
+spec:
+  driver: gpu.example.com
+  nodeName: n1
+  pool: {name: n1, generation: 1, resourceSliceCount: 2}
+  sharedCounters: [{name: c, counters: {memory: {value: 2}}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: held, namespace: default}
+status:
+  allocation: {devices: {results: [{request: r, driver: gpu.example.com, pool: n1, device: half}]}}
+"#;
+    let mut world = World::of(&format!("{}{rest}", slice("half")));
+    let consumes = |world: &World| {
+        let claim = world.claim("held").expect("the claim");
+        claim.held.as_ref().expect("an allocation").devices[0].consumes.len()
+    };
+    assert_eq!(consumes(&world), 0, "the slice says it");
+    world.add(&slice("other"));
+    assert_eq!(consumes(&world), 1, "the slice said it");
+    let told = world.findings.iter().any(|f| f.message.contains("last published still counts"));
+    assert!(told, "{:?}", world.findings);
+    world.add(&slice("half"));
+    assert_eq!(consumes(&world), 0, "the slice says it again");
+}

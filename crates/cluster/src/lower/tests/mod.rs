@@ -71,8 +71,8 @@ impl World {
     }
 
     pub(super) fn settle(&mut self) {
-        let (changes, findings) = self.lowering.settle();
-        self.findings = findings;
+        let changes = self.lowering.settle();
+        self.findings = self.lowering.findings();
         for change in changes {
             self.apply(change);
         }

@@ -211,7 +211,7 @@ fn no_object_that_can_be_read_makes_lowering_panic() {
 #[test]
 fn settling_again_says_nothing_new() {
     let mut world = run(7, &objects(WORLD), &objects(PAST));
-    let (changes, _) = world.lowering.settle();
+    let changes = world.lowering.settle();
     assert_eq!(changes, []);
 }
 

@@ -187,7 +187,8 @@ impl<'w> Board<'w> {
                     if let Some(held) = &claim.held {
                         let (key, nodes) = (key.clone(), held.nodes.clone());
                         let decided = User::Other(Name::new("decided"));
-                        let failed = claim.failed.is_some() && !claim.users.contains(&decided);
+                        let failed = claim.failed.as_ref().is_some_and(|f| f.holds(super::NOW))
+                            && !claim.users.contains(&decided);
                         pinned.push(Pinned { key, nodes, movable: others == 0, failed });
                         continue;
                     }
@@ -302,6 +303,7 @@ impl<'w> Board<'w> {
             admin: g.admin,
             share: g.share.is_some(),
             consumed: g.share.clone().unwrap_or_default(),
+            consumes: Box::default(),
         };
         let extended = grants.iter().filter(|g| usize::from(g.claim) == request.claims.len());
         self.held.extend(extended.map(holds));
