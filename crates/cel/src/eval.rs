@@ -194,9 +194,13 @@ impl<'e> Evaluator<'e> {
         slot: usize,
         compute: impl FnOnce(&mut Self) -> Result<Outcome<'e>, Box<Fault>>,
     ) -> Result<Outcome<'e>, Box<Fault>> {
-        let inner = self.locals.split_off(slot);
+        // Mostly it is the innermost, and nothing has to make room.
+        let last = slot + 1 == self.locals.len();
+        let own = if last { self.locals.pop() } else { None };
+        let inner = if last { Vec::new() } else { self.locals.split_off(slot) };
         let known = compute(self);
         self.locals.truncate(slot);
+        self.locals.extend(own);
         self.locals.extend(inner);
         let known = known?;
         self.locals[slot] = Local::Known(known.clone());

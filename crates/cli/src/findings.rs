@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use phalanx_cluster::edit::Target;
 use phalanx_cluster::lint::{Lint, Refusal};
-use phalanx_cluster::view::FindingView;
+use phalanx_cluster::view::{Document, FindingView};
 use phalanx_objects::ObjectRef;
 use phalanx_objects::read::{Problem, Severity, Source, Spot};
 
@@ -122,6 +122,16 @@ impl Findings {
     pub(crate) fn push(&mut self, view: FindingView, drawn: Option<String>) {
         self.drawn.extend(drawn.map(|drawn| (self.views.len(), drawn)));
         self.views.push(view);
+    }
+
+    /// Takes what only the answer found into the list, and gives the document the whole of it.
+    pub(crate) fn take(&mut self, document: &mut Document) {
+        for view in std::mem::take(&mut document.findings) {
+            if !self.views.contains(&view) {
+                self.push(view, None);
+            }
+        }
+        document.findings = self.views.clone();
     }
 
     /// Whether one of them is an error.

@@ -35,7 +35,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Answer, Failure> {
         }
     };
     let mut document = plan_document(&mut input.world, &plan, &view);
-    document.findings = input.findings.views().to_vec();
+    input.findings.take(&mut document);
     let findings = input.findings.render();
     let code = exit_code(&document);
     let (out, messages) = match args.output {
@@ -61,7 +61,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<Answer, Failure> {
     let options = options(&args.input, &args.question, &input.world);
     let view = ViewOptions { trials: Some(Trials::for_why(&input.world)), alone: true };
     let mut document = why_document(&mut input.world, &object, &options, &view);
-    document.findings = input.findings.views().to_vec();
+    input.findings.take(&mut document);
     let findings = input.findings.render_grave();
     // Of a pod it matters where that is, whatever became of its workload's others.
     let placed = |pod: &PodView| pod.verdict == VerdictWord::Placed;

@@ -131,8 +131,9 @@ gates! {
     DRADeviceTaints: Alpha Alpha BetaOn Stable,
     /// Extended resources that a DeviceClass serves.
     DRAExtendedResource: Alpha Alpha BetaOn Locked,
-    /// Fractions in the ranges of consumable capacities.
-    DRAFractionalCapacityRange: Absent Absent Absent BetaOn,
+    /// Fractions in the ranges of consumable capacities. On by default only where the cluster's
+    /// minimum compatibility version is 1.37; by itself a 1.37 is compatible with 1.36.
+    DRAFractionalCapacityRange: Absent Absent Absent BetaOff,
     /// Attributes that are lists.
     DRAListTypeAttributes: Absent Absent Alpha Alpha,
     /// Devices that count against a node's CPU and memory.
@@ -178,6 +179,56 @@ gates! {
     /// Topology of PodGroups.
     TopologyAwareWorkloadScheduling: Absent Absent Alpha Alpha,
 }
+
+impl Gate {
+    /// Whether an answer depends on it. The others are in the table because they stand on
+    /// kube-scheduler's command line beside those that do.
+    fn is_read(self) -> bool {
+        match self {
+            Self::DRAAdminAccess
+            | Self::DRAConsumableCapacity
+            | Self::DRADerivedAttributes
+            | Self::DRADeviceBindingConditions
+            | Self::DRADeviceCompatibilityGroups
+            | Self::DRADeviceTaintRules
+            | Self::DRADeviceTaints
+            | Self::DRAExtendedResource
+            | Self::DRAFractionalCapacityRange
+            | Self::DRAListTypeAttributes
+            | Self::DRAOptionalNodeOperations
+            | Self::DRAPartitionableDevices
+            | Self::DRAPartitionableDevicesType
+            | Self::DRAPrioritizedList
+            | Self::DRAResourceClaimDeviceStatus => true,
+            Self::CompositePodGroup
+            | Self::DRANodeAllocatableResources
+            | Self::DRAResourceClaimGranularStatusAuthorization
+            | Self::DRAResourcePoolStatus
+            | Self::DRASchedulerFilterTimeout
+            | Self::DRAWorkloadResourceClaims
+            | Self::DynamicResourceAllocation
+            | Self::GenericWorkload
+            | Self::NominatedNodeNameForExpectation
+            | Self::OpportunisticBatching
+            | Self::PodGroupPreemptionPolicy
+            | Self::ResourceHealthStatus
+            | Self::SchedulerAsyncAPICalls
+            | Self::SchedulerAsyncPreemption
+            | Self::SchedulerPopFromBackoffQ
+            | Self::SchedulerPreQueueingHints
+            | Self::TopologyAwareWorkloadScheduling => false,
+        }
+    }
+}
+
+/// What a decision lacks where one of these gates is on, for nothing reads them.
+const LACKING: [(Gate, &str); 2] = [
+    (
+        Gate::DRANodeAllocatableResources,
+        "what devices take of a node's CPU and memory is not counted",
+    ),
+    (Gate::DRAWorkloadResourceClaims, "claims of PodGroups are not made"),
+];
 
 /// An allocator of kube-scheduler's (`structured/internal` of its module).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,12 +319,8 @@ impl Compat {
     /// The gates that differ from the version's defaults, by name.
     #[must_use]
     pub fn changed(&self) -> Vec<(&'static str, bool)> {
-        let default = |gate: Gate| gate.stages()[self.version as usize].default_on();
-        self.on
-            .iter()
-            .filter(|(g, on)| default(**g) != **on)
-            .map(|(g, on)| (g.as_str(), *on))
-            .collect()
+        let switched = self.on.iter().filter(|(gate, _)| self.is_switched(**gate));
+        switched.map(|(gate, on)| (gate.as_str(), *on)).collect()
     }
 
     /// What is to be said of gates that were switched without effect, for Kubernetes may have them
@@ -288,7 +335,20 @@ impl Compat {
                 self.version
             )
         };
-        self.unread.iter().map(say).collect()
+        let idle = |gate: &&Gate| !gate.is_read() && self.is_switched(**gate);
+        let tell = |gate: &Gate| {
+            let name = gate.as_str();
+            let lack = LACKING.iter().find(|(g, _)| g == gate && self.is_on(*g));
+            let lack = lack.map(|(_, lack)| format!(": {lack}")).unwrap_or_default();
+            format!("No answer of Phalanx depends on feature gate `{name}` yet{lack}.")
+        };
+        let idle = Gate::ALL.iter().filter(idle).map(tell);
+        self.unread.iter().map(say).chain(idle).collect()
+    }
+
+    /// Whether the gate is not as the version has it.
+    fn is_switched(&self, gate: Gate) -> bool {
+        self.is_on(gate) != gate.stages()[self.version as usize].default_on()
     }
 
     /// Switches gates as `--feature-gates` of kube-scheduler does: `A=true,B=false`, with
@@ -345,7 +405,7 @@ impl Compat {
 
     /// The three gates of the version whose names are nearest to `name`.
     fn near(&self, name: &str) -> Vec<&'static str> {
-        let there = |g: &&Gate| g.stages()[self.version as usize] != Stage::Absent;
+        let there = |g: &&Gate| g.is_read() && g.stages()[self.version as usize] != Stage::Absent;
         let mut near: Vec<_> = Gate::ALL
             .iter()
             .filter(there)
@@ -460,13 +520,60 @@ mod tests {
         }
     }
 
+    /// By version, from 1.34 on; `-` where the version does not have the gate.
     #[test]
     fn gates_have_the_defaults_of_their_version() {
-        assert!(!Compat::new(Version::V1_34).is_on(Gate::DRADeviceTaints));
-        assert!(Compat::new(Version::V1_36).is_on(Gate::DRADeviceTaints));
-        assert!(!Compat::new(Version::V1_36).is_on(Gate::DRADeviceTaintRules));
-        assert!(Compat::default().is_on(Gate::DRADeviceTaintRules));
-        assert!(!Compat::default().is_on(Gate::DRAListTypeAttributes));
+        let table = [
+            ("DynamicResourceAllocation", "on on on on"),
+            ("DRAAdminAccess", "on on on on"),
+            ("DRAPrioritizedList", "on on on on"),
+            ("DRAResourceClaimDeviceStatus", "on on on on"),
+            ("DRADeviceTaints", "off off on on"),
+            ("DRADeviceTaintRules", "- off off on"),
+            ("DRAExtendedResource", "off off on on"),
+            ("DRAPartitionableDevices", "off off on on"),
+            ("DRAConsumableCapacity", "off off on on"),
+            ("DRADeviceBindingConditions", "off off on on"),
+            ("DRASchedulerFilterTimeout", "on on on on"),
+            ("DRAFractionalCapacityRange", "- - - off"),
+            ("DRAListTypeAttributes", "- - off off"),
+            ("DRANodeAllocatableResources", "- - off off"),
+            ("DRAWorkloadResourceClaims", "- - off off"),
+            ("DRAResourcePoolStatus", "- - off off"),
+            ("DRAResourceClaimGranularStatusAuthorization", "- - on on"),
+            ("DRADerivedAttributes", "- - - off"),
+            ("DRADeviceCompatibilityGroups", "- - - off"),
+            ("DRAPartitionableDevicesType", "- - - off"),
+            ("DRAOptionalNodeOperations", "- - - off"),
+            ("ResourceHealthStatus", "off off on on"),
+        ];
+        for (name, wanted) in table {
+            let gate = Gate::ALL.iter().find(|gate| gate.as_str() == name).expect(name);
+            let state = |version: &Version| {
+                if gate.stages()[*version as usize] == Stage::Absent {
+                    "-"
+                } else if Compat::new(*version).is_on(*gate) {
+                    "on"
+                } else {
+                    "off"
+                }
+            };
+            let states: Vec<&str> = Version::ALL.iter().map(state).collect();
+            assert_eq!(states.join(" "), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_gate_without_an_answer_is_told() {
+        let compat = Compat::default().with_gates("DRANodeAllocatableResources=true");
+        let warnings = compat.expect("no error").warnings();
+        assert_eq!(
+            warnings,
+            ["No answer of Phalanx depends on feature gate `DRANodeAllocatableResources` yet: \
+                 what devices take of a node's CPU and memory is not counted."]
+        );
+        let read = Compat::default().with_gates("DRAListTypeAttributes=true").expect("no error");
+        assert_eq!(read.warnings(), Vec::<String>::new());
     }
 
     #[test]

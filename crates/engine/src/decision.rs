@@ -216,8 +216,23 @@ pub struct DeviceFacts {
     pub taint: Option<Taint>,
     /// Name of the counter or capacity that is short.
     pub resource: Option<Name>,
-    /// Amounts of it, in billionths: asked and left.
+    /// Amounts of it, in billionths: asked and left, or asked and the most that may be asked.
     pub amount: Option<(i128, i128)>,
+    /// What stands against the amount, where it is of a capacity.
+    pub unmet: Option<Unmet>,
+}
+
+/// What stands against an amount that is asked of a device's capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmet {
+    /// The device has no capacity of that name.
+    Lacking,
+    /// The amount is below zero or too large to be counted.
+    Absurd,
+    /// `requestPolicy` has no such amount.
+    Policy,
+    /// Too little is left.
+    Short,
 }
 
 /// The whole account for one group: every node, every check.

@@ -41,7 +41,12 @@ pub(crate) fn measure(runs: usize) -> Done {
     Ok(())
 }
 
-fn question(name: &str, slices: Vec<Value>, asks: Value) -> Question {
+fn question(name: &str, slices: Vec<Value>, mut asks: Value) -> Question {
+    for request in asks["requests"].as_array_mut().into_iter().flatten() {
+        request.get_mut("exactly").into_iter().for_each(counts);
+        let list = request.get_mut("firstAvailable").and_then(Value::as_array_mut);
+        list.into_iter().flatten().for_each(counts);
+    }
     let mut slices = slices;
     slices.sort_by_key(|slice| slice["metadata"]["name"].to_string());
     Question {
@@ -54,6 +59,16 @@ fn question(name: &str, slices: Vec<Value>, asks: Value) -> Question {
             "metadata": {"name": "claim", "namespace": "default", "uid": "claim"},
             "spec": {"devices": asks}})],
         held: Vec::new(),
+    }
+}
+
+/// What an API server adds to a request: that it counts.
+fn counts(request: &mut Value) {
+    if request["allocationMode"].is_null() {
+        request["allocationMode"] = json!("ExactCount");
+    }
+    if request["count"].is_null() && request["allocationMode"] == "ExactCount" {
+        request["count"] = json!(1);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::strings::escape;
 use super::{NO_OVERLOAD, Outcome, convert};
 use crate::ast::{Ast, Kind, NodeId};
 use crate::check::Checker;
@@ -532,21 +533,13 @@ fn quoted(bytes: &[u8]) -> String {
     let mut out = String::from("\"");
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            match c {
-                '\x07' => out.push_str("\\a"),
-                '\x08' => out.push_str("\\b"),
-                '\x0c' => out.push_str("\\f"),
-                '\n' => out.push_str("\\n"),
-                '\r' => out.push_str("\\r"),
-                '\t' => out.push_str("\\t"),
-                '\x0b' => out.push_str("\\v"),
-                '\\' => out.push_str("\\\\"),
-                '"' => out.push_str("\\\""),
+            match escape(c) {
+                Some(escape) => out.push_str(escape),
                 // Writing to a text cannot fail, here and below.
-                c if c < ' ' || c == '\x7f' => {
+                None if c < ' ' || c == '\x7f' => {
                     let _ = write!(out, "\\x{:02x}", u32::from(c));
                 }
-                c => out.push(c),
+                None => out.push(c),
             }
         }
         for byte in chunk.invalid() {

@@ -184,19 +184,27 @@ pub(crate) fn quote<'a>(args: &[Value<'a>], meter: &mut Meter) -> Outcome<'a> {
     let [Value::Str(text)] = args else { return Err(NO_OVERLOAD) };
     let mut out = String::from("\"");
     for c in text.chars() {
-        match c {
-            '\x07' => out.push_str("\\a"),
-            '\x08' => out.push_str("\\b"),
-            '\x0c' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\x0b' => out.push_str("\\v"),
-            '\\' => out.push_str("\\\\"),
-            '"' => out.push_str("\\\""),
-            _ => out.push(c),
+        match escape(c) {
+            Some(escape) => out.push_str(escape),
+            None => out.push(c),
         }
     }
     out.push('"');
     made(out, meter)
+}
+
+/// How a literal in double quotes writes a character that has a short escape.
+pub(super) fn escape(c: char) -> Option<&'static str> {
+    Some(match c {
+        '\x07' => "\\a",
+        '\x08' => "\\b",
+        '\x0c' => "\\f",
+        '\n' => "\\n",
+        '\r' => "\\r",
+        '\t' => "\\t",
+        '\x0b' => "\\v",
+        '\\' => "\\\\",
+        '"' => "\\\"",
+        _ => return None,
+    })
 }

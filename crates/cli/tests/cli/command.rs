@@ -326,3 +326,26 @@ fn devices_that_no_node_sees_are_not_counted() {
     assert_eq!(devices(&format!("{two}{}{}", slice("n1", 1), slice("n2", 2))), Some(2));
     assert_eq!(devices(&format!("{NODE}{}{}", slice("n1", 1), slice("n1", 2))), Some(1));
 }
+
+#[test]
+fn what_only_the_answer_finds_is_among_the_findings() {
+    let text = format!(
+        "{NODE}---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {{name: n1-gpus}}\n\
+         spec:\n  driver: a.example\n  nodeName: n1\n  pool: {{name: n1, generation: 1, resourceSliceCount: 1}}\n\
+         \x20 devices: [{{name: g0, taints: [{{key: sick, effect: NoExecute, timeAdded: 2026-03-01T11:00:00Z}}]}}]\n\
+         ---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: gpu}}\nspec: {{}}\n\
+         ---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {{name: c}}\n\
+         spec: {{devices: {{requests: [{{name: r, exactly: {{deviceClassName: gpu, \
+         tolerations: [{{key: sick, operator: Exists, effect: NoExecute, tolerationSeconds: 60}}]}}}}]}}}}\n\
+         ---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\n\
+         spec: {{containers: [{{name: c, image: x, resources: {{claims: [{{name: c}}]}}}}], \
+         resourceClaims: [{{name: c, resourceClaimName: c}}]}}\n"
+    );
+    let evicted = "the pod would be evicted at once";
+    for (now, found) in [("2026-03-01T12:00:00Z", true), ("2026-03-01T11:00:30Z", false)] {
+        let args = ["plan", "-f", "-", "--now", now];
+        assert_eq!(run_with(&args, &text).code(0).out.contains(evicted), found, "{now}");
+        let json = run_with(&[&args[..], &["-o", "json"]].concat(), &text).json();
+        assert_eq!(json["findings"].to_string().contains(evicted), found, "{now}: {json}");
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use phalanx_cel::{Device, DeviceError, Environment, Step};
 use phalanx_engine::{
-    Binding, ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, PoolKey, Reach, Scoped,
+    Binding, ClaimKey, DeviceKey, GroupKey, Name, NodeKey, Place, PodKey, PoolKey, Reach, Scoped,
     SelectorId, Taint, Timestamp,
 };
 use phalanx_objects::resource::{DeviceAttribute, DeviceClaim, DeviceClass};
@@ -446,6 +446,11 @@ impl Lowering {
     pub(crate) fn binding(&self, key: &DeviceKey) -> Option<&Binding> {
         let (_, record) = self.device_record(key)?;
         record.kind.binding.as_deref().filter(|_| self.compat.awaits_conditions())
+    }
+
+    /// Where a published device sits, as far as its attributes tell.
+    pub(crate) fn place(&self, key: &DeviceKey) -> Option<&Place> {
+        self.device_record(key).map(|(_, record)| &record.kind.place)
     }
 
     pub(super) fn device_record(&self, key: &DeviceKey) -> Option<(&SliceRecord, &DeviceRecord)> {

@@ -437,7 +437,7 @@ impl PoolLowering<'_> {
         let traits = Shared::new(Traits {
             profile: self.profile(driver, device),
             attributes: self.compared(device),
-            capacity: if consumable { kind.capacity.clone() } else { Box::default() },
+            capacity: if consumable { kind.capacity.clone() } else { sizes(&kind.capacity) },
             counters: kind.counters.clone(),
             taints: taints.into(),
             place: kind.place.clone(),
@@ -510,4 +510,11 @@ pub(crate) fn comparable_if(
         | AttributeValue::List(_)
         | AttributeValue::Unset) => Some(value),
     }
+}
+
+/// Capacities as sizes alone: without `DRAConsumableCapacity` nobody asks for a part of them, and
+/// their policies are not read.
+fn sizes(of: &[Capacity]) -> Box<[Capacity]> {
+    let sound = of.iter().filter(|capacity| capacity.nanos >= 0);
+    sound.map(|capacity| Capacity { policy: None, ..capacity.clone() }).collect()
 }

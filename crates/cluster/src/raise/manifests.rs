@@ -1,6 +1,6 @@
 //! Effects as manifests: each claim as all the writes leave it, what is said in a pod's status, and
-//! each Binding. A claim that is
-//! given up first is two documents, for the API server refuses one allocation in place of another.
+//! each Binding. A claim that is given up first is two documents, for the API server refuses one
+//! allocation in place of another.
 
 use std::collections::BTreeMap;
 

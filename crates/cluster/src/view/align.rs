@@ -1,7 +1,7 @@
 //! Which wishes of `phalanx.dev/align` a placed pod has, and which of them its devices keep. The
 //! placement itself is the engine's: here it is only named.
 
-use phalanx_engine::{DeviceKey, Level, Name, NodeKey, PoolKey};
+use phalanx_engine::{DeviceKey, Level, Links, Name, NodeKey, Place, PoolKey};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignLevel, AlignRule, Strength};
 use phalanx_objects::{Kind, Object, ObjectRef};
@@ -32,13 +32,36 @@ pub(super) fn notes(
         let level = level(rule.level);
         let kept = rule.strength == Strength::Required || unaligned == Some(0);
         let node = view.node.as_ref().map(|node| NodeKey(Name::new(node)));
-        let links = || world.links(&node?).map(|links| words::in_one(links, &devices, level));
-        let levels = if kept || links() == Some(true) { &mut found.kept } else { &mut found.unmet };
+        let links =
+            || world.links(node.as_ref()?).map(|links| words::in_one(links, &devices, level));
+        let kept = kept || links() == Some(true);
+        let levels = if kept { &mut found.kept } else { &mut found.unmet };
         if !levels.contains(&level) {
             levels.push(level);
         }
+        let of_node = node.as_ref().and_then(|node| world.links(node));
+        let lost = devices.iter().filter(|d| kept && !is_located(world, of_node, d, level));
+        for device in lost {
+            if !found.lost.contains(&device.device) {
+                found.lost.push(device.device.clone());
+            }
+        }
     }
     words::align_notes(&found)
+}
+
+/// Whether anything tells where a device sits at a level. Only accelerators have islands.
+fn is_located(world: &World, links: Option<&Links>, device: &DeviceKey, level: Level) -> bool {
+    let linked = |links: &Links| links.members.iter().any(|m| m.device.as_ref() == Some(device));
+    let place = world.lowering().place(device);
+    let told = |by: fn(&Place) -> bool| place.is_some_and(by);
+    links.is_some_and(linked)
+        || match level {
+            Level::Island => true,
+            Level::Switch | Level::Rail => false,
+            Level::Root => told(|place| place.root.is_some()),
+            Level::Numa => told(|place| place.numa.is_some() || place.root.is_some()),
+        }
 }
 
 fn device_key(device: &super::schema::DeviceView) -> DeviceKey {

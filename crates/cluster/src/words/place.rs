@@ -4,7 +4,7 @@
 use std::cmp::Ordering::{Greater, Less};
 
 use phalanx_engine::{
-    DeviceKey, Level, Link, LinkClass, LinkMember, Links, UNNAMED_DOMAIN, best_ring,
+    DeviceKey, Level, Link, LinkClass, LinkMember, Links, Name, UNNAMED_DOMAIN, best_ring,
 };
 use phalanx_objects::topology::NodeTopology;
 
@@ -55,6 +55,8 @@ pub struct AlignWords {
     pub unmet: Vec<Level>,
     /// How many preferred levels are not kept, where that is known.
     pub unaligned: Option<u16>,
+    /// Devices of which nothing tells where they sit, so that no kept level is about them.
+    pub lost: Vec<Name>,
 }
 
 /// The notes on which wishes for nearness are kept, and which are not.
@@ -63,6 +65,10 @@ pub fn align_notes(found: &AlignWords) -> Vec<String> {
     if !found.kept.is_empty() {
         let kept: Vec<String> = found.kept.iter().map(|level| within(*level)).collect();
         notes.push(format!("aligned as phalanx.dev/align asks: {}", list(&kept)));
+    }
+    if !found.lost.is_empty() {
+        let lost: Vec<String> = found.lost.iter().map(ToString::to_string).collect();
+        notes.push(format!("not counted in it: {}, for nothing tells where that is", list(&lost)));
     }
     let names: Vec<String> =
         found.unmet.iter().map(|level| level_word(*level).to_owned()).collect();
@@ -550,15 +556,17 @@ mod tests {
             kept: vec![Level::Switch, Level::Numa],
             unmet: vec![Level::Island],
             unaligned: Some(1),
+            lost: vec![Name::new("mlx0")],
         };
         assert_eq!(
             align_notes(&found),
             [
                 "aligned as phalanx.dev/align asks: under one PCIe switch and on one NUMA node",
+                "not counted in it: mlx0, for nothing tells where that is",
                 "not aligned: the preferred level island of phalanx.dev/align can't be kept here",
             ]
         );
-        (found.kept, found.unmet) = (Vec::new(), Vec::new());
+        (found.kept, found.unmet, found.lost) = <_>::default();
         assert!(align_notes(&found)[0].starts_with("not aligned: 1 preferred level of"));
         assert_eq!(align_notes(&AlignWords::default()), Vec::<String>::new());
     }

@@ -1,6 +1,6 @@
 //! One sentence for one case of a reason.
 
-use phalanx_engine::{DeviceFacts, Example, Facts, Level, Name, Reason};
+use phalanx_engine::{DeviceFacts, Example, Facts, Level, Name, Reason, Unmet};
 
 use super::{amount, count, domain, taint};
 use crate::finding::UNREAD;
@@ -392,8 +392,18 @@ fn amounts(case: &Case<'_>) -> String {
             format!("{device}asks {} of the {kind} {name}, which is below zero", printed[0])
         }
         Some((asked, left)) => {
-            let printed = amount::of_devices(name, &[asked, left]);
-            format!("{device}asks {} of the {kind} {name}, {} left", printed[0], printed[1])
+            let printed = amount::of_devices(name, &[asked, left.max(0)]);
+            let asks = format!("{device}asks {} of the {kind} {name}", printed[0]);
+            match f.unmet {
+                Some(Unmet::Lacking) => {
+                    format!("{asks}, which the device does not publish under that name")
+                }
+                Some(Unmet::Policy) if asked > left => {
+                    format!("{asks}, of which at most {} may be asked", printed[1])
+                }
+                Some(Unmet::Policy) => format!("{asks}, which its request policy does not allow"),
+                Some(Unmet::Absurd | Unmet::Short) | None => format!("{asks}, {} left", printed[1]),
+            }
         }
         None if name.is_empty() => {
             format!("{device}too little of the shared counters is left for all that are asked")

@@ -3,6 +3,7 @@
 //! Amounts are in billionths of a unit. Rounding is that of `requestPolicy`: steps are counted in
 //! whole units, or exactly where `DRAFractionalCapacityRange` has them so.
 
+use crate::decision::Unmet;
 use crate::facts::{Capacity, CapacityPolicy, Traits};
 use crate::name::Name;
 
@@ -16,10 +17,17 @@ const STEPS_MAX: i128 = i64::MAX as i128;
 pub(super) struct Unfit {
     /// The capacity.
     pub(super) name: Name,
-    /// What is asked, and what there is in all (0 where the device lacks the capacity).
+    /// What is asked, and what there is of it; for [`Unmet::Policy`] the most that may be asked.
     pub(super) amount: (i128, i128),
-    /// It can't be told what is asked: an amount below zero, or too large to be rounded.
-    pub(super) absurd: bool,
+    /// What stands against it.
+    pub(super) unmet: Unmet,
+}
+
+impl Unfit {
+    /// Whether it can't be told what is asked: upstream's search ends there.
+    pub(super) fn is_absurd(&self) -> bool {
+        self.unmet == Unmet::Absurd
+    }
 }
 
 /// Whether asking such a device for nothing in particular needs no arithmetic: it is exclusive, and
@@ -33,7 +41,7 @@ pub(super) fn is_plain(traits: &Traits) -> bool {
 pub(super) fn draw(traits: &Traits, asked: &[(Name, i128)]) -> Result<Vec<i128>, Unfit> {
     for (name, amount) in asked {
         if !traits.capacity.iter().any(|c| c.name == *name) {
-            return Err(Unfit { name: name.clone(), amount: (*amount, 0), absurd: false });
+            return Err(Unfit { name: name.clone(), amount: (*amount, 0), unmet: Unmet::Lacking });
         }
     }
     let wanted = |capacity: &Capacity| {
@@ -46,17 +54,20 @@ pub(super) fn draw(traits: &Traits, asked: &[(Name, i128)]) -> Result<Vec<i128>,
         let amount = taken.unwrap_or_else(|| wanted(capacity).unwrap_or(0));
         if taken.is_none() || amount < 0 {
             let name = capacity.name.clone();
-            return Err(Unfit { name, amount: (amount, capacity.nanos), absurd: true });
+            return Err(Unfit { name, amount: (amount, capacity.nanos), unmet: Unmet::Absurd });
         }
         draws.push(amount);
     }
     for (capacity, amount) in traits.capacity.iter().zip(&draws) {
         let defaulted = wanted(capacity).is_none();
-        let allowed = capacity.policy.as_deref().is_none_or(|p| permits(p, *amount, defaulted));
-        if !allowed || *amount > capacity.nanos {
-            let amount = (wanted(capacity).unwrap_or(*amount), capacity.nanos);
-            return Err(Unfit { name: capacity.name.clone(), amount, absurd: false });
-        }
+        let asked = wanted(capacity).unwrap_or(*amount);
+        let policy = capacity.policy.as_deref();
+        let (limit, unmet) = match policy.filter(|p| !permits(p, *amount, defaulted)) {
+            Some(policy) => (most(policy).unwrap_or(capacity.nanos), Unmet::Policy),
+            None if *amount > capacity.nanos => (capacity.nanos, Unmet::Short),
+            None => continue,
+        };
+        return Err(Unfit { name: capacity.name.clone(), amount: (asked, limit), unmet });
     }
     Ok(draws)
 }
@@ -116,6 +127,11 @@ fn permits(policy: &CapacityPolicy, amount: i128, defaulted: bool) -> bool {
     }
 }
 
+/// The most that a policy lets one ask for.
+fn most(policy: &CapacityPolicy) -> Option<i128> {
+    policy.range.and_then(|(_, max, _)| max).or_else(|| policy.valid.last().copied())
+}
+
 /// Whole units, rounded up.
 fn whole(nanos: i128) -> i128 {
     nanos.div_euclid(UNIT) + i128::from(nanos.rem_euclid(UNIT) != 0)
@@ -145,7 +161,7 @@ mod tests {
         };
         match draw(&traits, &[(name, amount)]) {
             Ok(draws) => Ok(Some(draws[0])),
-            Err(unfit) if unfit.absurd => Err(()),
+            Err(unfit) if unfit.is_absurd() => Err(()),
             Err(_) => Ok(None),
         }
     }

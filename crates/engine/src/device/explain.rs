@@ -264,6 +264,7 @@ fn by_count(
         if let Some(Stage::Unfit(unfit) | Stage::Short(unfit)) = stage {
             facts.resource = Some(unfit.name);
             facts.amount = Some(unfit.amount);
+            facts.unmet = Some(unfit.unmet);
         }
         return Err(Failed::new(Reason::CapacityShort, device, facts));
     }

@@ -189,19 +189,24 @@ fn sums(shape: &Shape, usage: &Usage, want: &Want<'_>, picks: &[Pick]) -> Result
     counters(shape, usage, picks)
 }
 
+/// The devices that take from counters, one for each pick that does: who only looks takes nothing,
+/// and the shares of a device pay once.
+fn payers(shape: &Shape, usage: &Usage, picks: &[Pick]) -> Vec<usize> {
+    let takes: Vec<usize> =
+        picks.iter().filter(|p| !p.admin).map(|p| usize::from(p.device)).collect();
+    let again = |n: usize, at: usize| {
+        takes[..n].contains(&at) || usage.shares.get(at).is_some_and(|shares| *shares > 0)
+    };
+    let pays = |(n, at): &(usize, usize)| !(shape.devices[*at].traits.shareable && again(*n, *at));
+    takes.iter().copied().enumerate().filter(pays).map(|(_, at)| at).collect()
+}
+
 /// Counters and compatibility groups of all picks that take what they look at.
 fn counters(shape: &Shape, usage: &Usage, picks: &[Pick]) -> Result<(), Breach> {
     let mut left = usage.counters_left.clone();
     let mut groups = usage.groups.clone();
-    let takes: Vec<&Pick> = picks.iter().filter(|p| !p.admin).collect();
-    for (n, pick) in takes.iter().enumerate() {
-        let at = usize::from(pick.device);
+    for at in payers(shape, usage, picks) {
         let traits = &shape.devices[at].traits;
-        let again = takes[..n].iter().any(|p| p.device == pick.device)
-            || usage.shares.get(at).is_some_and(|s| *s > 0);
-        if traits.shareable && again {
-            continue;
-        }
         for (left, counter) in left.iter_mut().zip(&shape.counters) {
             let used = counter.used_by(&traits.counters);
             if counter.pool == shape.devices[at].pool && used > 0 {
@@ -445,19 +450,11 @@ fn islands(shape: &Shape, gpus: &[usize]) -> usize {
 /// What is left of every counter after `picks`.
 fn after(shape: &Shape, usage: &Usage, picks: &[Pick]) -> Vec<i128> {
     let mut left = usage.counters_left.clone();
-    // Who only looks takes nothing.
-    let takes: Vec<&Pick> = picks.iter().filter(|p| !p.admin).collect();
-    for (n, pick) in takes.iter().enumerate() {
-        let at = usize::from(pick.device);
-        let traits = &shape.devices[at].traits;
-        let again = takes[..n].iter().any(|p| p.device == pick.device)
-            || usage.shares.get(at).is_some_and(|s| *s > 0);
-        if traits.counters.is_empty() || traits.shareable && again {
-            continue;
-        }
+    for at in payers(shape, usage, picks) {
+        let device = &shape.devices[at];
         for (left, counter) in left.iter_mut().zip(&shape.counters) {
-            if counter.pool == shape.devices[at].pool {
-                *left = left.saturating_sub(counter.used_by(&traits.counters));
+            if counter.pool == device.pool {
+                *left = left.saturating_sub(counter.used_by(&device.traits.counters));
             }
         }
     }

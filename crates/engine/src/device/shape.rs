@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 
 use crate::check::fact::term_matches;
 use crate::facts::{
-    Access, AttributeValue, CounterUse, Granting, Level, Link, Links, Pool, Reach, Slice, Traits,
-    UNNAMED_DOMAIN,
+    Access, AttributeValue, CounterUse, Effect, Granting, Level, Link, Links, Pool, Reach, Slice,
+    Traits, UNNAMED_DOMAIN,
 };
 use crate::name::{Name, NodeKey, PoolKey, Shared};
 
@@ -288,6 +288,14 @@ impl ShapeDevice {
 }
 
 impl Traits {
+    /// Whether a pod that has it may have to wait for it or leave it: it has binding conditions, or
+    /// a NoExecute taint.
+    pub(crate) fn is_late(&self) -> bool {
+        let conditions = |b: &crate::facts::Binding| !b.conditions.is_empty();
+        self.binding.as_deref().is_some_and(conditions)
+            || self.taints.iter().any(|taint| taint.effect == Effect::NoExecute)
+    }
+
     /// The gate for want of which it is never given out.
     pub(super) fn barred(&self) -> Option<&Name> {
         match &self.access {
@@ -535,11 +543,12 @@ pub(super) fn first_seen<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
     })
 }
 
-/// Each device's place by driver, pool and name.
+/// Each device's place by driver, pool and name. Those that may not be there for long or must be
+/// made ready first come after all others, so that of equal sets the one that can run is taken.
 pub(super) fn ranks(found: &[Found<'_>]) -> Vec<u16> {
     let mut order: Vec<usize> = (0..found.len()).collect();
     order.sort_by(|&a, &b| {
-        let key = |at: usize| (found[at].of.key, found[at].device, at);
+        let key = |at: usize| (found[at].traits.is_late(), found[at].of.key, found[at].device, at);
         key(a).cmp(&key(b))
     });
     let mut ranks = vec![u16::MAX; found.len()];

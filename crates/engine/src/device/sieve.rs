@@ -1,6 +1,7 @@
 //! One device against one alternative of a request, apart from all other devices.
 
 use crate::change::Match;
+use crate::decision::Unmet;
 use crate::facts::{Alternative, Effect, Taint, Traits};
 use crate::name::SelectorId;
 
@@ -102,7 +103,7 @@ pub(super) fn sieve(
         let left = capacity.nanos.saturating_sub(*held);
         if *draw > left {
             let (name, amount) = (capacity.name.clone(), (*draw, left));
-            return Stage::Short(Unfit { name, amount, absurd: false });
+            return Stage::Short(Unfit { name, amount, unmet: Unmet::Short });
         }
     }
     Stage::Fits(draws)

@@ -75,7 +75,7 @@ fn see(lens: &Lens<'_>, alternative: &Alternative, at: usize) -> Stage {
 fn errs(stage: &Stage) -> bool {
     match stage {
         Stage::Error(_) => true,
-        Stage::Unfit(unfit) => unfit.absurd,
+        Stage::Unfit(unfit) => unfit.is_absurd(),
         Stage::Faulty
         | Stage::Hidden
         | Stage::No(_)
@@ -389,9 +389,10 @@ pub(super) fn error_of(
             facts.selector = Some(*selector);
             Some(fatal(Reason::SelectorError, device, facts))
         }
-        Stage::Unfit(unfit) if unfit.absurd => {
+        Stage::Unfit(unfit) if unfit.is_absurd() => {
             facts.resource = Some(unfit.name.clone());
             facts.amount = Some(unfit.amount);
+            facts.unmet = Some(unfit.unmet);
             Some(fatal(Reason::CapacityShort, device, facts))
         }
         Stage::Unfit(_)

@@ -186,15 +186,12 @@ impl Check<'_> {
         let left = "a constraint without it has no attribute to compare";
         let only = distinct.is_some() && same.is_none();
         let kept = self.needed("distinctAttribute", gate, only, left);
-        match (same, distinct) {
-            (None, None) => {
-                let what = "a constraint has exactly one of `matchAttribute` and `distinctAttribute`, \
-                            and this one has neither.";
-                self.refuse(Rule::FieldValueRequired, what);
-            }
-            // Of both the API server takes note of the first alone; a scheduler's word on it is told
-            // where the claim is lowered.
-            (Some(_), _) | (None, Some(_)) => {}
+        // Of both the API server looks at the first alone; what a scheduler makes of that is told
+        // where the claim is lowered.
+        if same.is_none() && distinct.is_none() {
+            let what = "a constraint has exactly one of `matchAttribute` and `distinctAttribute`, and \
+                        this one has neither.";
+            self.refuse(Rule::FieldValueRequired, what);
         }
         self.optional("matchAttribute", Form::FullyQualified, same.as_deref());
         if kept && same.is_none() {

@@ -50,7 +50,7 @@ kind: ResourceSlice
 metadata: {name: counters}
 spec:
   driver: gpu.example.com
-  nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In, values: [b]}]}]}
+  nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In, values: [b]}], matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}
   pool: {name: n1, generation: 0, resourceSliceCount: 1}
   sharedCounters: [{name: a, counters: {c: {value: '8'}}}]
 ";
@@ -408,7 +408,47 @@ const SLICES: [Row; 27] = [
     ),
 ];
 
-const OTHERS: [(&str, Row); 13] = [
+const OTHERS: [(&str, Row); 17] = [
+    (
+        COUNTERS,
+        (
+            Invalid,
+            "spec.nodeSelector.nodeSelectorTerms[0].matchExpressions[0].operator",
+            &["`Is` is no operator"],
+            "operator: In",
+            "operator: Is",
+        ),
+    ),
+    (
+        COUNTERS,
+        (
+            Invalid,
+            "spec.nodeSelector.nodeSelectorTerms[0].matchExpressions[0].values[0]",
+            &["label's value"],
+            "values: [b]",
+            "values: ['-b']",
+        ),
+    ),
+    (
+        COUNTERS,
+        (
+            Invalid,
+            "spec.nodeSelector.nodeSelectorTerms[0].matchFields[0].key",
+            &["the only field is metadata.name"],
+            "matchFields: [{key: metadata.name",
+            "matchFields: [{key: spec.name",
+        ),
+    ),
+    (
+        EACH,
+        (
+            Invalid,
+            "spec.devices[0].allNodes",
+            &["allNodes is false"],
+            "nodeName: n1}",
+            "allNodes: false}",
+        ),
+    ),
     (
         COUNTERS,
         (

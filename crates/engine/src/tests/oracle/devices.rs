@@ -65,10 +65,13 @@ enum Stage {
     Fits,
 }
 
+/// What decides between equals: devices that may have to be waited for or left come last, then names.
+type Names = Vec<(bool, DeviceKey)>;
+
 impl<'a> Ask<'a> {
     /// The cheapest assignment (of equals the smallest names), or upstream's first.
     pub(super) fn best(&self, soft: u32, scarce: &Scarce) -> Result<(Cost, Vec<Grant>), Reason> {
-        let mut best: Option<(Cost, Vec<Grant>)> = None;
+        let mut best: Option<(Cost, Names, Vec<Grant>)> = None;
         if self.wanted.is_empty() {
             return Ok((self.cost(&[], soft, scarce), Vec::new()));
         }
@@ -76,17 +79,21 @@ impl<'a> Ask<'a> {
         self.search(&self.whole(), &mut |picks| {
             let grants = self.grants(picks);
             let cost = self.cost(picks, soft, scarce);
-            let names = |g: &[Grant]| g.iter().map(|g| g.device.clone()).collect::<Vec<_>>();
-            let better = match &best {
-                None => true,
-                Some((c, g)) => (cost, names(&grants)) < (*c, names(g)),
-            };
-            if better {
-                best = Some((cost, grants));
+            let late = picks.iter().map(|pick| self.is_late(pick.device));
+            let names: Names = late.zip(grants.iter().map(|g| g.device.clone())).collect();
+            if best.as_ref().is_none_or(|(c, n, _)| (&cost, &names) < (c, n)) {
+                best = Some((cost, names, grants));
             }
             self.upstream
         });
-        best.ok_or_else(|| self.why())
+        best.map(|(cost, _, grants)| (cost, grants)).ok_or_else(|| self.why())
+    }
+
+    /// Whether a pod may have to wait for the device, or to leave it.
+    fn is_late(&self, device: usize) -> bool {
+        let traits = self.seen.devices[device].traits;
+        let awaits = traits.binding.as_ref().is_some_and(|b| !b.conditions.is_empty());
+        awaits || traits.taints.iter().any(|taint| taint.effect == Effect::NoExecute)
     }
 
     fn whole(&self) -> Part {
@@ -176,7 +183,7 @@ impl<'a> Ask<'a> {
     fn search(&self, part: &Part, visit: &mut dyn FnMut(&[Pick]) -> bool) {
         let mut order: Vec<usize> = (0..self.seen.devices.len()).collect();
         if !self.upstream {
-            order.sort_by_key(|at| &self.seen.devices[*at].key);
+            order.sort_by_key(|at| (self.is_late(*at), &self.seen.devices[*at].key));
         }
         let mut picks = Vec::new();
         self.next_line(part, &order, part.lines.start, &mut picks, visit);
