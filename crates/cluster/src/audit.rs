@@ -1,19 +1,21 @@
 //! What a decision's writes do to the objects, judged from API objects alone, so that lowering's
 //! mistakes are seen too.
 //!
-//! Short and dumb, and written from the rules: no device twice, requests met, constraints kept,
+//! Short and dumb, and written from the rules: no device twice, no counter and no shared device's
+//! capacity given beyond what there is, requests met, constraints kept,
 //! taints tolerated, claims usable from the node and reserved for the pod, no node promised more
 //! than it has. Whether a selector holds is left to the CEL crate's own tests. What was wrong before
 //! is not charged: reality has over-committed nodes and devices allocated twice.
 
 mod claims;
 mod ledger;
+mod sums;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use phalanx_objects::core::{Node, Taint, TaintEffect, Toleration, TolerationOperator};
-use phalanx_objects::resource::ResourceClaim;
+use phalanx_objects::resource::{DeviceRequestAllocationResult, ResourceClaim};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use crate::raise::{Bind, EXTENDED_CLAIM, Effect, PodStatusWrite, Write, reference};
@@ -60,6 +62,14 @@ pub fn audit_objects(before: &Objects, effects: &[Effect]) -> Vec<Violation> {
 
 /// Who holds a device: driver, pool and name.
 type DeviceName = (String, String, String);
+
+fn name(result: &DeviceRequestAllocationResult) -> DeviceName {
+    (result.driver.clone(), result.pool.clone(), result.device.clone())
+}
+
+fn shown((driver, pool, device): &DeviceName) -> String {
+    format!("{driver}/{pool}/{device}")
+}
 
 struct Audit<'a> {
     objects: &'a Objects,

@@ -29,4 +29,4 @@ pub use facts::*;
 pub use name::*;
 pub use policy::*;
 pub use reason::*;
-pub use state::{ScalarLeft, State};
+pub use state::{DeviceFree, ScalarLeft, State};

@@ -9,7 +9,7 @@ use phalanx_objects::resource::{
 };
 use phalanx_objects::{Kind, Object, ObjectRef};
 
-use super::{DeviceName, ledger, repels, tolerates};
+use super::{DeviceName, ledger, name, repels, shown, sums, tolerates};
 use crate::raise::Bind;
 use crate::world::Objects;
 
@@ -42,6 +42,7 @@ pub(super) fn allocation(
         }
         wrong.extend(taints(result, slice, device, objects));
     }
+    wrong.extend(sums::breaches(allocation, claims.values(), objects));
     wrong.extend(requests(&claim.spec.devices.requests, results));
     let derives = |constraint: &&DeviceConstraint| {
         claim.spec.devices.requests.iter().any(|request| derives(request, constraint))
@@ -51,14 +52,6 @@ pub(super) fn allocation(
         wrong.extend(broken(constraint, results, &published));
     }
     wrong
-}
-
-fn name(result: &DeviceRequestAllocationResult) -> DeviceName {
-    (result.driver.clone(), result.pool.clone(), result.device.clone())
-}
-
-fn shown((driver, pool, device): &DeviceName) -> String {
-    format!("{driver}/{pool}/{device}")
 }
 
 /// The one node from which an allocation can be used, where it is one.

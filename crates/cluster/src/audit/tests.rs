@@ -32,7 +32,13 @@ fn world() -> Objects {
                 {"name": "a", "attributes": {"island": {"string": "x"}}},
                 {"name": "b", "attributes": {"island": {"string": "y"}}},
                 {"name": "ill", "taints": [{"key": "xid", "effect": "NoExecute"}]},
-            ]},
+                {"name": "whole", "consumesCounters": memory("80Gi")},
+                {"name": "half-0", "consumesCounters": memory("40Gi")},
+                {"name": "half-1", "consumesCounters": memory("40Gi")},
+                {"name": "shared", "allowMultipleAllocations": true,
+                    "capacity": {"memory": {"value": "40Gi"}}, "consumesCounters": memory("40Gi")},
+            ],
+            "sharedCounters": [{"name": "set", "counters": {"memory": {"value": "80Gi"}}}]},
     });
     put(&mut objects, Object::ResourceSlice(Box::new(read(slice))));
     for (name, cpu) in [("p", "4"), ("q", "6")] {
@@ -48,6 +54,10 @@ fn world() -> Objects {
         put(&mut objects, Object::ResourceClaim(Box::new(claim(name, json!({})))));
     }
     objects
+}
+
+fn memory(amount: &str) -> Value {
+    json!([{"counterSet": "set", "counters": {"memory": {"value": amount}}}])
 }
 
 fn claim(name: &str, status: Value) -> ResourceClaim {
@@ -99,6 +109,35 @@ fn clean_writes_pass() {
 fn a_device_goes_to_one_claim() {
     let said = says(vec![status(given("p", &["a"])), bind("p", "n1"), status(given("q", &["a"]))]);
     assert_eq!(said, ["ResourceClaim ml/q: device d/n1/a is held by ResourceClaim ml/p"]);
+}
+
+#[test]
+fn partitions_share_what_their_device_has() {
+    let short = "ResourceClaim ml/q: d/n1 has not that much of the counter memory of set left";
+    let both = |a, b| says(vec![status(given("p", &[a])), status(given("q", &[b]))]);
+    assert_eq!(both("whole", "half-0"), [short]);
+    assert_eq!(both("half-0", "whole"), [short]);
+    assert_eq!(both("half-0", "half-1"), Vec::<String>::new());
+}
+
+/// A share of `shared`.
+fn share(name: &str, memory: &str) -> ResourceClaim {
+    let mut claim = given(name, &["shared"]);
+    for result in claim.status.allocation.iter_mut().flat_map(|a| &mut a.devices.results) {
+        result.share_id = Some(name.to_owned());
+        result.consumed_capacity = read(json!({"memory": memory}));
+    }
+    claim
+}
+
+#[test]
+fn shares_take_no_more_than_the_device_has_and_its_counters_once() {
+    let short = "ResourceClaim ml/q: device d/n1/shared has not that much memory left";
+    let both = |a, b| says(vec![status(share("p", a)), status(share("q", b))]);
+    assert_eq!(both("20Gi", "21Gi"), [short]);
+    assert_eq!(both("20Gi", "20Gi"), Vec::<String>::new());
+    let counted = says(vec![status(share("p", "1Gi")), status(given("q", &["whole"]))]);
+    assert_eq!(counted.len(), 1, "{counted:?}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Pools that are not whole, that contradict themselves, or that are out of date.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use phalanx_engine::{Name, PoolKey};
 use phalanx_objects::resource::ResourceSlice;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
-use super::near::quoted;
 use super::{Lint, Rule};
+use crate::lower::PoolTrouble;
 use crate::world::World;
 
 /// Driver and pool.
@@ -20,13 +21,14 @@ pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
             pools.entry(key).or_default().push((object, slice));
         }
     }
-    let mut incomplete = BTreeSet::new();
     for (key, slices) in &pools {
         let newest = slices.iter().map(|(_, slice)| slice.spec.pool.generation).max().unwrap_or(0);
-        let (current, stale): (Vec<_>, Vec<_>) =
+        let (current, mut stale): (Vec<_>, Vec<_>) =
             slices.iter().partition(|(_, slice)| slice.spec.pool.generation == newest);
-        if lacking(world, *key, &current, stale.len(), found) {
-            incomplete.insert(*key);
+        if !stale.is_empty() {
+            let pool = PoolKey { driver: Name::new(key.0), pool: Name::new(key.1) };
+            let used = world.lowering().used_alone(&pool);
+            stale.retain(|(object, _)| !used.iter().any(|name| name.as_str() == object.name()));
         }
         for (object, slice) in stale {
             let reference = object.reference();
@@ -51,15 +53,27 @@ pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
         }
     }
     homeless(world, pools.values().flatten(), found);
-    for (pool, finding) in world.lowering().of_pools() {
+    for (trouble, finding) in world.lowering().of_pools() {
         let Some(object) = &finding.object else { continue };
         let Some(source) = world.lowering().source(object) else { continue };
-        let of_slice = object.kind == Kind::ResourceSlice;
-        if of_slice && incomplete.contains(&(&pool.driver, &pool.pool)) {
-            continue;
-        }
-        let rule = if of_slice { Rule::PoolInvalid } else { Rule::AllocationDoubtful };
-        found.push(Lint::new(rule, (object, source), &finding.path, finding.message.clone()));
+        let count = "spec.pool.resourceSliceCount";
+        let (rule, path, advice) = match trouble {
+            PoolTrouble::Lacking => (
+                Rule::PoolIncomplete,
+                count,
+                " If the cluster has the missing slices, the dump is not whole; if it has not, the \
+                 driver is still publishing or has stopped in the middle.",
+            ),
+            PoolTrouble::Surplus => (
+                Rule::PoolIncomplete,
+                count,
+                " Delete the slices that are left over, or let the driver publish a new generation.",
+            ),
+            PoolTrouble::Invalid => (Rule::PoolInvalid, finding.path.as_str(), ""),
+            PoolTrouble::Held => (Rule::AllocationDoubtful, finding.path.as_str(), ""),
+        };
+        let message = format!("{}{advice}", finding.message);
+        found.push(Lint::new(rule, (object, source), path, message));
     }
 }
 
@@ -97,53 +111,4 @@ fn homeless<'w>(
          its devices. Add the node, or leave the slice out if the node is gone.{more}"
     );
     found.push(Lint::new(Rule::SliceNodeMissing, (&reference, source), "spec.nodeName", message));
-}
-
-/// Says of a pool that slices are missing, or that there are too many.
-fn lacking(
-    world: &World,
-    (driver, pool): Key<'_>,
-    current: &[&(&Object, &ResourceSlice)],
-    stale: usize,
-    found: &mut Vec<Lint>,
-) -> bool {
-    let Some((object, first)) = current.first() else { return false };
-    let wanted = first.spec.pool.resource_slice_count;
-    let there = i64::try_from(current.len()).unwrap_or(i64::MAX);
-    // A count below one is no count: what the API server says of it is said there.
-    if wanted < 1 || there == wanted {
-        return false;
-    }
-    let names: Vec<&str> = current.iter().map(|(object, _)| object.name()).collect();
-    let names = quoted(&names, 4);
-    let generation = first.spec.pool.generation;
-    let trouble = if there < wanted {
-        let missing = wanted - there;
-        let (is, them) = if missing == 1 { ("is", "it") } else { ("are", "them") };
-        let old = match stale {
-            0 => String::new(),
-            1 => " 1 slice of an older generation is still there and does not count.".to_owned(),
-            more => {
-                format!(" {more} slices of older generations are still there and do not count.")
-            }
-        };
-        format!(
-            "is incomplete: of the {wanted} slices of generation {generation} the input has {there} \
-             ({names}), and {missing} {is} missing.{old} Until all are there, no device of the pool is \
-             allocated. If the cluster has {them}, the dump is not whole; if it has not, the driver is \
-             still publishing or has stopped in the middle."
-        )
-    } else {
-        format!(
-            "says that it has {wanted} slices of generation {generation}, and the input has {there}: \
-             {names}. Until the numbers agree, no device of the pool is allocated; delete the slices \
-             that are left over, or let the driver publish a new generation."
-        )
-    };
-    let reference = object.reference();
-    let Some(source) = world.lowering().source(&reference) else { return false };
-    let message = format!("Pool {pool} of driver {driver} {trouble}");
-    let place = (&reference, source);
-    found.push(Lint::new(Rule::PoolIncomplete, place, "spec.pool.resourceSliceCount", message));
-    true
 }

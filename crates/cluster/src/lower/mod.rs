@@ -59,6 +59,7 @@ pub(crate) use erring::shortened;
 pub(crate) use events::named;
 pub(crate) use extended::{IMPLICIT as IMPLICIT_RESOURCE, asks as extended_asks};
 pub use look::{ClaimInfo, ClaimName, DeviceInfo, Failing, GroupInfo, PodInfo, RoleInfo};
+pub(crate) use pools::PoolTrouble;
 pub(crate) use selector::unite;
 
 /// Something that happened to an object.

@@ -14,6 +14,53 @@ use super::slice::Note;
 use super::{Lowering, absorb};
 use crate::finding::{Finding, Severity};
 
+/// What a finding about a pool says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PoolTrouble {
+    /// Slices are missing.
+    Lacking,
+    /// There are more slices than the pool says.
+    Surplus,
+    /// It contradicts itself.
+    Invalid,
+    /// What a claim holds of it can't be.
+    Held,
+}
+
+/// How nodes see a pool.
+#[derive(Debug, Default)]
+struct Sighted<'a> {
+    /// Slices that are complete by themselves for the nodes beside them: these look at no others.
+    alone: Vec<(Vec<&'a SliceRecord>, Vec<&'a Name>)>,
+    /// Whether a node sees it, or may, and its own slices are not complete.
+    others: bool,
+}
+
+impl Sighted<'_> {
+    /// The nodes that use it by themselves, in words; none where there are none.
+    fn users(&self) -> Option<String> {
+        let mut nodes: Vec<&Name> =
+            self.alone.iter().flat_map(|(_, nodes)| nodes).copied().collect();
+        nodes.sort_unstable();
+        words(&nodes)
+    }
+}
+
+/// Nodes in words: up to three of them, and how many more.
+fn words(nodes: &[&Name]) -> Option<String> {
+    let more = nodes.len().saturating_sub(3);
+    let names: Vec<&str> = nodes.iter().take(3).map(|node| node.as_str()).collect();
+    match (names.as_slice(), more) {
+        ([], _) => None,
+        ([one], _) => Some(format!("node {one}")),
+        (all, 0) => {
+            let (last, first) = all.split_last()?;
+            Some(format!("nodes {} and {last}", first.join(", ")))
+        }
+        (all, more) => Some(format!("nodes {} and {more} more", all.join(", "))),
+    }
+}
+
 impl Lowering {
     /// Enters the devices that a claim holds for itself, or takes them out.
     pub(super) fn index_held(
@@ -88,33 +135,125 @@ impl Lowering {
     }
 
     /// What is wrong with pools as wholes, and with what claims hold of them.
-    pub(crate) fn of_pools(&self) -> impl Iterator<Item = (&PoolKey, Finding)> {
+    pub(crate) fn of_pools(&self) -> impl Iterator<Item = (PoolTrouble, Finding)> {
         let published = self.objects.pools.keys();
         let held = self.index.holders.keys().map(|device| &device.pool);
         let pools: BTreeSet<&PoolKey> = published.chain(held).collect();
-        let of = |key| self.of_slices(key).into_iter().chain(self.of_holders(key));
-        pools.into_iter().flat_map(move |key| of(key).map(move |finding| (key, finding)))
+        pools.into_iter().flat_map(|key| {
+            let of_holders = self.of_holders(key).into_iter();
+            let held = of_holders.map(|finding| (PoolTrouble::Held, finding));
+            self.of_slices(key).into_iter().chain(held)
+        })
+    }
+
+    /// How the nodes that slices of a pool reach see it: the engine's rule, by node.
+    fn sighted(&self, key: &PoolKey) -> Sighted<'_> {
+        let all = self.objects.pools.get(key).into_iter().flat_map(|pool| pool.slices.values());
+        let slices: Vec<&SliceRecord> = all.map(|s| &**s).filter(|s| !s.opaque).collect();
+        let mut of_node: BTreeMap<&Name, Vec<usize>> = BTreeMap::new();
+        let mut wide = Vec::new();
+        for (at, slice) in slices.iter().enumerate() {
+            match &slice.reach {
+                Reach::Node(node) => of_node.entry(&node.0).or_default().push(at),
+                Reach::All | Reach::Selector(_) | Reach::PerDevice | Reach::Unknown => {
+                    wide.push(at)
+                }
+            }
+        }
+        if !wide.is_empty() {
+            for node in self.objects.nodes.keys() {
+                of_node.entry(node).or_default();
+            }
+        }
+        let mut alone: BTreeMap<Vec<usize>, Vec<&Name>> = BTreeMap::new();
+        let mut others = false;
+        for (node, mut own) in of_node {
+            let here = NodeKey(node.clone());
+            let record = self.objects.nodes.get(node);
+            let labels = record.map_or(&[][..], |record| &record.node.labels);
+            // The count is that of one of the node's own slices, which come first.
+            own.extend(wide.iter().filter(|at| slices[**at].is_for(&here, labels)));
+            let newest = own.iter().map(|at| slices[*at].generation).max();
+            own.retain(|at| Some(slices[*at].generation) == newest);
+            let Some(first) = own.first() else { continue };
+            if i64::try_from(own.len()) == Ok(slices[*first].slice_count) {
+                own.sort_unstable();
+                alone.entry(own).or_default().push(node);
+            } else {
+                others = true;
+            }
+        }
+        others |= alone.is_empty();
+        let of =
+            |(own, nodes): (Vec<usize>, _)| (own.iter().map(|at| slices[*at]).collect(), nodes);
+        Sighted { alone: alone.into_iter().map(of).collect(), others }
+    }
+
+    /// The slices of a pool by which a node uses it without looking at others: they count whatever
+    /// their generation.
+    pub(crate) fn used_alone(&self, key: &PoolKey) -> BTreeSet<&Name> {
+        let alone = self.sighted(key).alone.into_iter();
+        alone.flat_map(|(slices, _)| slices).map(|slice| &slice.name).collect()
     }
 
     /// What is wrong with the slices of a pool that count.
-    fn of_slices(&self, key: &PoolKey) -> Option<Finding> {
+    fn of_slices(&self, key: &PoolKey) -> Option<(PoolTrouble, Finding)> {
         let slices: Vec<&SliceRecord> =
             self.current(key).map(|slice| &**slice).filter(|slice| !slice.opaque).collect();
-        let older = self.objects.pools.get(key).is_some_and(|pool| {
-            pool.slices
-                .values()
-                .any(|s| slices.first().is_some_and(|n| s.generation < n.generation))
-        });
-        let (slice, trouble) = lacking(&slices, older).or_else(|| contradiction(&slices))?;
-        let message = format!("Pool {} of driver {} {trouble}", key.pool, key.driver);
+        let lacking = lacking(&slices);
+        if lacking.is_none() && contradiction(&slices).is_none() {
+            return None;
+        }
+        let sighted = self.sighted(key);
+        let of_others = || {
+            let users = sighted.users();
+            let (first, trouble, what) = lacking.or_else(|| {
+                let (slice, what) = contradiction(&slices)?;
+                Some((slice, PoolTrouble::Invalid, format!("contradicts itself: {what}")))
+            })?;
+            let older = || {
+                let pool = self.objects.pools.get(key);
+                pool.is_some_and(|p| p.slices.values().any(|s| s.generation < first.generation))
+            };
+            let so = match (users, trouble) {
+                (None, PoolTrouble::Invalid) => "No device of it is used.".to_owned(),
+                (Some(nodes), PoolTrouble::Invalid) => {
+                    format!(
+                        "Devices of it are used only on {nodes}, whose own slices are complete."
+                    )
+                }
+                (None, _) => {
+                    let of = if older() { "that generation" } else { "it" };
+                    format!("Until the numbers agree, no device of {of} is allocated.")
+                }
+                (Some(nodes), _) => format!(
+                    "Until the numbers agree, devices of it are allocated only on {nodes}, whose own \
+                     slices are complete."
+                ),
+            };
+            Some((first, trouble, format!("{what}. {so}")))
+        };
+        let by_itself = || {
+            let mut alone = sighted.alone.iter();
+            alone.find_map(|(own, nodes)| {
+                let (slice, what) = contradiction(own)?;
+                // Where these are all slices that there are, it is the pool's own fault.
+                let said = if own.len() == slices.len() && sighted.alone.len() == 1 {
+                    format!("contradicts itself: {what}. No device of it is used.")
+                } else {
+                    let on = words(nodes)?;
+                    format!("contradicts itself on {on}: {what}. No device of it is used there.")
+                };
+                Some((slice, PoolTrouble::Invalid, said))
+            })
+        };
+        let (slice, trouble, said) =
+            Some(()).filter(|()| sighted.others).and_then(|()| of_others()).or_else(by_itself)?;
+        let message = format!("Pool {} of driver {} {said}", key.pool, key.driver);
         let note = (Severity::Warning, "spec".to_owned(), message);
         let reference = cluster_object(Kind::ResourceSlice, &slice.name);
-        findings(&reference, &slice.header.source, vec![note]).pop()
-    }
-
-    /// Whether a claim holds the device, or a share of it.
-    pub(crate) fn is_held(&self, device: &DeviceKey) -> bool {
-        self.index.holders.contains_key(device)
+        let finding = findings(&reference, &slice.header.source, vec![note]).pop()?;
+        Some((trouble, finding))
     }
 
     /// What is wrong with what claims hold of a pool.
@@ -125,8 +264,12 @@ impl Lowering {
             return Vec::new();
         }
         let slices: Vec<&Arc<SliceRecord>> = self.current(key).collect();
-        let published: BTreeSet<&Name> =
+        let mut published: BTreeSet<&Name> =
             slices.iter().flat_map(|slice| &slice.devices).map(|device| &device.name).collect();
+        if held().any(|(device, _)| !published.contains(&device.device)) {
+            let alone = self.sighted(key).alone.into_iter().flat_map(|(slices, _)| slices);
+            published.extend(alone.flat_map(|slice| &slice.devices).map(|device| &device.name));
+        }
         let mut found = Vec::new();
         let mut lost = held().filter(|(d, _)| !published.contains(&d.device));
         if let Some((device, holders)) = lost.next() {
@@ -172,25 +315,33 @@ impl Lowering {
     }
 }
 
-/// Whether slices are missing, or too many. An older generation may still be whole for some node.
-fn lacking<'a>(slices: &[&'a SliceRecord], older: bool) -> Option<(&'a SliceRecord, String)> {
-    let first = *slices.first()?;
-    let (wanted, count, generation) = (first.slice_count, slices.len(), first.generation);
-    // That a pool has less than one slice is said where the slice is read.
-    if wanted < 1 || i64::try_from(count) == Ok(wanted) {
-        return None;
+impl SliceRecord {
+    /// Whether a node with these labels sees it, or a device of it.
+    fn is_for(&self, node: &NodeKey, labels: &[(Name, Name)]) -> bool {
+        let mut devices = self.devices.iter().filter_map(|device| device.kind.reach.as_ref());
+        self.reach.includes(node, labels)
+            || self.reach == Reach::PerDevice && devices.any(|reach| reach.includes(node, labels))
     }
-    let of = if older { "that generation" } else { "it" };
-    let trouble = format!(
-        "is incomplete: the input has {count} of {wanted} slices of generation {generation}. Until \
-         the numbers agree, no device of {of} is allocated."
-    );
-    Some((first, trouble))
 }
 
-/// Over what a pool contradicts itself: then no device of it is used.
+/// Whether slices are missing, or too many. A node may have all of its own nevertheless.
+fn lacking<'a>(slices: &[&'a SliceRecord]) -> Option<(&'a SliceRecord, PoolTrouble, String)> {
+    let first = *slices.first()?;
+    let (wanted, generation) = (first.slice_count, first.generation);
+    let count = i64::try_from(slices.len()).unwrap_or(i64::MAX);
+    // That a pool has less than one slice is said where the slice is read.
+    if wanted < 1 || count == wanted {
+        return None;
+    }
+    let trouble = if count < wanted { PoolTrouble::Lacking } else { PoolTrouble::Surplus };
+    let what = format!(
+        "is incomplete: the input has {count} of {wanted} slices of generation {generation}"
+    );
+    Some((first, trouble, what))
+}
+
+/// Over what slices that are looked at together contradict each other.
 fn contradiction<'a>(slices: &[&'a SliceRecord]) -> Option<(&'a SliceRecord, String)> {
-    let says = |what: &str| format!("contradicts itself: {what}. No device of it is used.");
     let mut seen: BTreeMap<&Name, Option<&NodeKey>> = BTreeMap::new();
     for slice in slices {
         let node = if let Reach::Node(node) = &slice.reach { Some(node) } else { None };
@@ -198,7 +349,7 @@ fn contradiction<'a>(slices: &[&'a SliceRecord]) -> Option<(&'a SliceRecord, Str
             // A node sees only its own slices: two nodes may have a device of one name.
             let before = seen.insert(&device.name, node);
             if before.is_some_and(|before| before.is_none() || node.is_none() || before == node) {
-                return Some((slice, says(&format!("device {} is there twice", device.name))));
+                return Some((slice, format!("device {} is there twice", device.name)));
             }
         }
     }
@@ -206,7 +357,7 @@ fn contradiction<'a>(slices: &[&'a SliceRecord]) -> Option<(&'a SliceRecord, Str
     for slice in slices {
         for set in &slice.counters {
             if sets.insert(&set.name, set).is_some() {
-                return Some((slice, says(&format!("counter set {} is there twice", set.name))));
+                return Some((slice, format!("counter set {} is there twice", set.name)));
             }
         }
     }
@@ -224,7 +375,7 @@ fn contradiction<'a>(slices: &[&'a SliceRecord]) -> Option<(&'a SliceRecord, Str
                     },
                 };
                 let what = format!("device {} counts on {lacks}, which it lacks", device.name);
-                return Some((slice, says(&what)));
+                return Some((slice, what));
             }
         }
     }

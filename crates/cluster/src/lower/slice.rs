@@ -210,7 +210,9 @@ impl Reader<'_> {
             taints: self.taints(&device.taints),
             shareable: multiple == Some(true) && self.compat.is_on(Gate::DRAConsumableCapacity),
             allow_multiple: multiple,
-            binds_to_node: device.binds_to_node == Some(true),
+            // The stable allocator does not know the field.
+            binds_to_node: device.binds_to_node == Some(true)
+                && self.compat.allocator() != Allocator::Stable,
             binding: self.binding(device),
             reach,
             access: self.access(device),

@@ -1,5 +1,5 @@
-//! `status.allocation` of a claim, as kube-scheduler's allocator fills it (kubernetes.md: results,
-//! config, node selector).
+//! `status.allocation` of a claim, as kube-scheduler's allocator fills it (`Allocate` and
+//! `createNodeSelector` of the structured allocator: results, config, node selector).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use phalanx_objects::resource::{
 };
 use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
-use crate::compat::{Compat, Gate};
+use crate::compat::{Allocator, Compat, Gate};
 use crate::world::Objects;
 
 /// Slices by driver and pool, made once for many allocations.
@@ -25,6 +25,8 @@ pub(crate) struct SliceIndex<'a> {
     skips: bool,
     /// Binding conditions are.
     binds: bool,
+    /// `bindsToNode` is heeded: the stable allocator does not know it.
+    ties: bool,
 }
 
 impl<'a> SliceIndex<'a> {
@@ -40,6 +42,7 @@ impl<'a> SliceIndex<'a> {
             pools,
             skips: compat.is_on(Gate::DRAOptionalNodeOperations),
             binds: compat.is_on(Gate::DRADeviceBindingConditions),
+            ties: compat.allocator() != Allocator::Stable,
         }
     }
 
@@ -275,7 +278,7 @@ fn node_selector(granted: &Granted<'_>, slices: &SliceIndex<'_>) -> Option<NodeS
         } else {
             (slice.spec.node_name.is_some(), &slice.spec.node_selector)
         };
-        if local || device.binds_to_node == Some(true) {
+        if local || slices.ties && device.binds_to_node == Some(true) {
             return Some(only(granted.node));
         }
         for found in selector.iter().flat_map(|selector| &selector.node_selector_terms) {

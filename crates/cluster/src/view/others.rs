@@ -4,9 +4,9 @@
 //! It is a fact beside the reason, and no promise: what works when it is asked for is a cure's.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use phalanx_engine::{Act, DeviceKey, NodeKey, Reach, ScalarLeft};
+use phalanx_engine::{Name, NodeKey, ScalarLeft};
 
 use crate::lower::{device_kind, is_device_counter};
 use crate::plan::Plan;
@@ -84,32 +84,22 @@ impl<'a> Others<'a> {
         best.values().take(NAMES_MAX).map(named).collect()
     }
 
-    /// Devices of the vendor that nobody holds, by driver: one of them and how many there are.
+    /// Devices of the vendor that are still to be had, by driver: one of them and how many there
+    /// are.
     fn free_devices(&self, resource: &str) -> Vec<words::OtherDevices> {
-        let lowering = self.world.lowering();
-        let grants = self.plan.decision.acts.iter().flat_map(|act| match act {
-            Act::Place(_, seats, _) => seats.as_slice(),
-            Act::Admit(_) | Act::Hold(..) | Act::Release(..) | Act::Evict { .. } => &[],
-        });
-        let granted: BTreeSet<&DeviceKey> =
-            grants.flat_map(|seat| &seat.grants).map(|grant| &grant.device).collect();
-        let mut found: BTreeMap<String, words::OtherDevices> = BTreeMap::new();
-        for device in lowering.devices() {
-            let driver = &device.key.pool.driver;
-            let taken = granted.contains(&device.key) || lowering.is_held(&device.key);
-            if taken || !device.taints.is_empty() || !is_alike(resource, driver) {
-                continue;
-            }
-            let node = if let Reach::Node(node) = &device.reach { Some(&node.0) } else { None };
-            let entry = found.entry(driver.to_string()).or_insert_with(|| words::OtherDevices {
+        let is_meant = |driver: &Name| is_alike(resource, driver);
+        let mut found: BTreeMap<Name, words::OtherDevices> = BTreeMap::new();
+        for free in self.world.state().devices_free(&self.plan.decision, is_meant) {
+            let driver = &free.device.pool.driver;
+            let entry = found.entry(driver.clone()).or_insert_with(|| words::OtherDevices {
                 driver: driver.to_string(),
-                first: device.key.device.to_string(),
-                node: node.map(ToString::to_string),
+                first: free.device.device.to_string(),
+                node: free.node.map(|node| node.0.to_string()),
                 number: 0,
                 shared: 0,
             });
             entry.number += 1;
-            entry.shared += u64::from(device.shareable);
+            entry.shared += u64::from(free.shareable);
         }
         found.into_values().collect()
     }

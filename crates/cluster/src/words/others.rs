@@ -15,14 +15,14 @@ pub struct OtherName {
     pub node: String,
 }
 
-/// Devices that nobody holds, of one driver.
+/// Devices that are still to be had, of one driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherDevices {
     /// The driver.
     pub driver: String,
     /// The first of them.
     pub first: String,
-    /// Its node, where it is one's.
+    /// Its node, where only one can have it.
     pub node: Option<String>,
     /// How many there are.
     pub number: u64,

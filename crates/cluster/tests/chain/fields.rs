@@ -134,8 +134,10 @@ fn asks(chance: &mut Chance) -> Value {
             one["tolerations"] = json!([{"key": "example.com/hot", "operator": "Exists"}]);
         }
         if class == "gpu" && chance.one_in(3) {
-            one["capacity"] =
-                json!({"requests": {"memory": chance.pick(&["8Gi", "10Gi", "20Gi"])}});
+            one["capacity"] = json!({"requests": {
+                "memory": chance.pick(&["8Gi", "10Gi", "20Gi"]),
+                "cores": chance.pick(&["5", "10", "20"]),
+            }});
         }
         let name = format!("r{n}");
         requests.push(if chance.one_in(3) {
@@ -241,4 +243,99 @@ fn claim_of_two() -> Value {
     json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
         "metadata": {"name": "two", "namespace": "default", "uid": "claim"},
         "spec": {"devices": {"requests": [share("x", "16Gi"), share("y", "24Gi")]}}})
+}
+
+/// The configuration that is written for a claim with these requests and this configuration, where
+/// each class has one of its own: source, requests and what is set.
+fn configuration(requests: &Value, config: &Value) -> Vec<(String, Vec<String>, String)> {
+    let named = |kind: &str, driver: &str| {
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
+            "metadata": {"name": format!("a-{kind}")}, "spec": {"driver": driver, "nodeName": "a",
+                "pool": {"name": "a", "generation": 1, "resourceSliceCount": 1},
+                "devices": [{"name": format!("{kind}-0")}, {"name": format!("{kind}-1")}]}})
+    };
+    let class = |kind: &str, driver: &str| {
+        let select = json!({"cel": {"expression": format!("device.driver == \"{driver}\"")}});
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": kind},
+            "spec": {"selectors": [select], "config": [opaque(driver, &format!("{kind} class"))]}})
+    };
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"},
+            "status": {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "10"}}}),
+        named("gpu", "gpu.example.com"),
+        named("nic", "nic.example.com"),
+        class("gpu", "gpu.example.com"),
+        class("nic", "nic.example.com"),
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+            "metadata": {"name": "c", "namespace": "default", "uid": "claim"},
+            "spec": {"devices": {"requests": requests, "config": config}}}),
+        json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "default", "uid": "pod"},
+            "spec": {"containers": [{"name": "c"}],
+                "resourceClaims": [{"name": "d", "resourceClaimName": "c"}]}}),
+    ];
+    let mut world = world_of(&objects, Version::V1_37);
+    let plan = phalanx_cluster::plan::plan(&mut world, &options());
+    let effects = raise(&world, &plan);
+    let allocation = effects.iter().find_map(|effect| match &effect.write {
+        Write::ClaimStatus(claim) => claim.status.allocation.clone(),
+        Write::CreateClaim(_) | Write::Finalize(_) | Write::PodStatus(_) | Write::Bind(_) => None,
+    });
+    let config = allocation.expect("an allocation").devices.config;
+    let of = |one: &phalanx_objects::resource::DeviceAllocationConfiguration| {
+        let set = json!(one.opaque)["parameters"]["set"].as_str().expect("a text").to_owned();
+        (json!(one.source).as_str().expect("a source").to_owned(), one.requests.clone(), set)
+    };
+    config.iter().map(of).collect()
+}
+
+fn due(source: &str, requests: &[&str], set: &str) -> (String, Vec<String>, String) {
+    (source.to_owned(), requests.iter().map(ToString::to_string).collect(), set.to_owned())
+}
+
+fn about(requests: &[&str], set: &str) -> Value {
+    let mut own = opaque("gpu.example.com", set);
+    own["requests"] = json!(requests);
+    own
+}
+
+#[test]
+fn a_class_configures_its_requests_once_and_the_claim_comes_after() {
+    let one =
+        |name: &str, class: &str| json!({"name": name, "exactly": {"deviceClassName": class}});
+    let requests = json!([one("x", "gpu"), one("y", "nic"), one("z", "gpu")]);
+    let config = json!([about(&["x"], "for x"), about(&[], "for all")]);
+    assert_eq!(
+        configuration(&requests, &config),
+        [
+            due("FromClass", &["x", "z"], "gpu class"),
+            due("FromClass", &["y"], "nic class"),
+            due("FromClaim", &["x"], "for x"),
+            due("FromClaim", &[], "for all"),
+        ]
+    );
+}
+
+#[test]
+fn configuration_of_an_alternative_that_was_not_chosen_is_left_out() {
+    let sub =
+        |name: &str, count: u32| json!({"name": name, "deviceClassName": "gpu", "count": count});
+    let requests = json!([
+        {"name": "x", "firstAvailable": [sub("many", 3), sub("few", 1)]},
+        {"name": "y", "exactly": {"deviceClassName": "nic"}},
+    ]);
+    let config = json!([
+        about(&["x/many"], "for many"),
+        about(&["x/few"], "for few"),
+        about(&["x"], "for x"),
+    ]);
+    assert_eq!(
+        configuration(&requests, &config),
+        [
+            due("FromClass", &["x/few"], "gpu class"),
+            due("FromClass", &["y"], "nic class"),
+            due("FromClaim", &["x/few"], "for few"),
+            due("FromClaim", &["x"], "for x"),
+        ]
+    );
 }

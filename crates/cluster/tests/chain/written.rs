@@ -12,10 +12,10 @@ use phalanx_cluster::world::World;
 use phalanx_engine::Timestamp;
 use phalanx_objects::core::NodeSelectorRequirement;
 use phalanx_objects::resource::{
-    AllocationConfigSource, AllocationResult, Device, DeviceRequest,
-    DeviceRequestAllocationResult as Granted, ResourceClaim, ResourceSlice,
+    AllocationConfigSource, AllocationResult, CapacityRequirements, Device, DeviceCapacity,
+    DeviceRequest, DeviceRequestAllocationResult as Granted, ResourceClaim, ResourceSlice,
 };
-use phalanx_objects::{Kind, Object, ObjectRef};
+use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 use serde_json::{Value, json};
 
 /// What is wrong with the writes of a world, and how much was looked at.
@@ -188,8 +188,10 @@ fn copied(result: &Granted, asked: &Asked<'_>, device: &Device, into: &mut Check
     let all: Vec<&String> = if shared { device.capacity.keys().collect() } else { Vec::new() };
     into.hold(named == all, || format!("consumed capacity: {result:?}"));
     for (name, taken) in &result.consumed_capacity {
-        let most = device.capacity.get(name).map(|capacity| capacity.value);
-        into.hold(most.is_some_and(|most| *taken <= most), || format!("{name} of {result:?}"));
+        let Some(capacity) = device.capacity.get(name) else { continue };
+        let due = drawn(capacity, asked.capacity.and_then(|asks| asks.requests.get(name)));
+        let lawful = *taken == due && due <= capacity.value;
+        into.hold(lawful, || format!("{name} of {result:?}, of which {due} is due"));
     }
     for (what, is) in [
         ("admin access", result.admin_access.is_some()),
@@ -201,6 +203,28 @@ fn copied(result: &Granted, asked: &Asked<'_>, device: &Device, into: &mut Check
             into.saw(what);
         }
     }
+}
+
+/// What a share takes of a capacity (KEP-5075): what is asked, rounded up to what the policy allows,
+/// or the policy's default, or all of it. Steps are counted in whole units.
+fn drawn(capacity: &DeviceCapacity, asked: Option<&Quantity>) -> Quantity {
+    let policy = capacity.request_policy.as_ref();
+    let Some(asked) = asked else {
+        return policy.and_then(|policy| policy.default).unwrap_or(capacity.value);
+    };
+    let Some(policy) = policy else { return *asked };
+    if let Some(range) = &policy.valid_range {
+        let Some(min) = range.min else { return *asked };
+        let mut due = min;
+        let Some(step) = range.step.filter(|step| step.sign() > 0) else {
+            return if *asked < min { min } else { *asked };
+        };
+        while due < *asked {
+            due = due.checked_add(&step).expect("a small sum");
+        }
+        return due;
+    }
+    policy.valid_values.iter().find(|value| *value >= asked).copied().unwrap_or(*asked)
 }
 
 /// `8-4-4-4-12` lower-case hexadecimal digits, of version 4 and the variant of RFC 4122.
@@ -338,6 +362,7 @@ struct Asked<'a> {
     name: String,
     class: &'a str,
     admin: bool,
+    capacity: Option<&'a CapacityRequirements>,
     tolerations: &'a [phalanx_objects::resource::DeviceToleration],
 }
 
@@ -349,6 +374,7 @@ impl<'a> Asked<'a> {
                 name: name.to_owned(),
                 class: &exactly.device_class_name,
                 admin: exactly.admin_access == Some(true),
+                capacity: exactly.capacity.as_ref(),
                 tolerations: &exactly.tolerations,
             }),
             (None, Some((_, sub))) => {
@@ -357,6 +383,7 @@ impl<'a> Asked<'a> {
                     name: name.to_owned(),
                     class: &sub.device_class_name,
                     admin: false,
+                    capacity: sub.capacity.as_ref(),
                     tolerations: &sub.tolerations,
                 })
             }
@@ -373,6 +400,7 @@ impl<'a> Asked<'a> {
             name: request.name.clone(),
             class: "",
             admin: false,
+            capacity: None,
             tolerations: &[],
         })
     }

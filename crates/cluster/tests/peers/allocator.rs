@@ -99,7 +99,7 @@ const ADMIN_TAKES_COUNTERS: Known = (
     &["gen-1-83", "gen-1-262", "gen-1-274", "gen-1-461", "gen-1-956"],
 );
 
-/// One counter set that is overdrawn blocks the other sets of its pool.
+/// One counter that is overdrawn blocks the others of its pool.
 const OVERDRAWN_SET: Known = ("a counter set that is overdrawn", &["gen-1-335"]);
 
 /// An error of CEL leaves one device out, where upstream's search comes to it first.

@@ -4,7 +4,7 @@
 //! holder has them. Of a device with shares the first share takes them for all. Capacity is taken
 //! by every share, for the shares of one call can't tell who only looks.
 
-use crate::facts::{CounterUse, Traits};
+use crate::facts::{CounterUse, Effect, Traits};
 use crate::name::Name;
 
 use super::shape::Shape;
@@ -169,4 +169,19 @@ impl<'a> Charges<'a> {
             self.counters[*counter] = by(self.counters[*counter], *used);
         }
     }
+}
+
+/// The devices of which nobody holds anything and that a request without tolerations could still be
+/// given: of sound pools, in health, not kept back, and with what they take of counters and
+/// compatibility groups left.
+pub(crate) fn free<'a>(shape: &'a Shape, usage: &'a Usage) -> impl Iterator<Item = usize> + 'a {
+    let charges = Charges::new(shape, usage);
+    let sound = |at: usize| shape.trouble(at).is_none() && shape.kept_back(at).is_none();
+    let healthy = |at: usize| {
+        let taints = &shape.devices[at].traits.taints;
+        taints.iter().all(|taint| taint.effect == Effect::PreferNoSchedule)
+    };
+    (0..shape.devices.len()).filter(move |at| {
+        usage.is_untouched(*at) && sound(*at) && healthy(*at) && charges.admits(*at, false)
+    })
 }

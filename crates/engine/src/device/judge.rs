@@ -1,7 +1,14 @@
 //! A given set of devices, judged by the rules alone: is it lawful, what does it cost.
 //!
-//! Written from the rules and not from the search, which never calls it: what the search finds is
-//! held against it. (Upstream's walk asks it what a set costs, which is no part of walking.)
+//! How sets are judged is written from the rules and not from the search, which never calls it: what
+//! the search finds is held against it. (Upstream's walk asks it what a set costs, which is no part
+//! of walking.) The two share a few functions that answer for one device or one set, and a mistake
+//! in these it would not see: what an allocation draws of capacities ([`draw`]), which compatibility
+//! groups may join ([`Members`](super::charge::Members)), how many devices stay free
+//! ([`free_left`]), and a set's best ring ([`best_ring_of`]). The brute force of the tests counts
+//! draws without policies out by itself, rings are held by trying all orders, and the oracle of the
+//! engine's tests, which is written from facts, has its own of draws, policies, groups and rings.
+//! [`free_left`] only counts; scenarios hold it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +22,7 @@ use crate::name::Name;
 
 use super::capacity::{draw, is_plain};
 use super::choose::{Pick, Price, Standing, Want, free_left};
-use super::ring::best_ring;
+use super::ring::best_ring_of;
 use super::shape::Shape;
 use super::usage::Usage;
 use super::wear::Toll;
@@ -393,15 +400,15 @@ fn device_cost(shape: &Shape, want: &Want<'_>, picks: &[Pick]) -> DeviceCost {
     let numa: BTreeSet<u16> = devices.iter().filter_map(|at| shape.numa(*at)).collect();
     let gpus: Vec<usize> = devices.iter().copied().filter(|at| shape.is_accelerator(*at)).collect();
     let dark = shape.is_silent() && devices.len() > 1;
-    let link = |a: usize, b: usize| shape.link(gpus[a], gpus[b]);
+    let link = |a: usize, b: usize| shape.link(a, b);
     let pairs = (0..gpus.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-    let farthest = pairs.map(|(a, b)| link(a, b)).max().unwrap_or(Link::IDEAL);
+    let farthest = pairs.map(|(a, b)| link(gpus[a], gpus[b])).max().unwrap_or(Link::IDEAL);
     let [off_switch, off_root, off_numa] = [Level::Switch, Level::Root, Level::Numa]
         .map(|level| without_partner(shape, level, &devices));
     DeviceCost {
         unaligned: u16::try_from(unaligned).unwrap_or(u16::MAX),
         islands: beyond_first(islands(shape, &gpus)),
-        slowest: if dark { Link::UNKNOWN } else { best_ring(gpus.len(), link) },
+        slowest: if dark { Link::UNKNOWN } else { best_ring_of(&gpus, link) },
         farthest: if dark { Link::UNKNOWN } else { farthest },
         nics: NicCost { off_switch, off_root, off_numa },
         numa: beyond_first(numa.len()),

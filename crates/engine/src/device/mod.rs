@@ -15,6 +15,7 @@ mod explain;
 mod judge;
 mod matches;
 mod overlay;
+mod packing;
 mod problem;
 mod ring;
 mod rivals;
@@ -31,6 +32,7 @@ mod usage;
 mod walk;
 mod wear;
 
+pub(crate) use charge::free;
 pub(crate) use choose::{Failure, Offer, Pick, Want, choose, free_left};
 pub(crate) use judge::{lawful, price};
 pub(crate) use matches::Matches;

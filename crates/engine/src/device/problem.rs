@@ -11,6 +11,7 @@ use crate::facts::{
 
 use super::bits::{self, Mask};
 use super::choose::Want;
+use super::packing::Packing;
 use super::sets::{Link, SetRule, value_of};
 use super::shape::Shape;
 use super::sieve::{Stage, sieve};
@@ -170,7 +171,7 @@ pub(super) struct Choice<'a> {
 }
 
 /// The least that a number of devices adds to what a set takes from later requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Least {
     /// Untouched wholes touched.
     pub(super) wholes: u16,
@@ -209,6 +210,8 @@ pub(super) struct Problem<'a> {
     /// Of positions on a GPU that is given out in partitions: its counter set, and the one before that
     /// is alike.
     pub(super) units: Vec<Option<(usize, usize)>>,
+    /// How GPUs that are given out in partitions can be packed.
+    pub(super) packing: Option<Packing>,
     /// Most devices that the lines from here on can take.
     pub(super) rest: Vec<usize>,
     /// The least that the lines from here on add.
@@ -230,6 +233,7 @@ impl<'a> Problem<'a> {
             spans: Spans::default(),
             before: Vec::new(),
             units: Vec::new(),
+            packing: None,
             rest: Vec::new(),
             rest_least: Vec::new(),
             hopeless: false,
@@ -259,6 +263,7 @@ impl<'a> Problem<'a> {
         }
         if lens.by_rank {
             problem.weigh();
+            problem.packing = Packing::of(&problem);
         }
         problem
     }
@@ -500,6 +505,11 @@ impl<'a> Problem<'a> {
             && first.zip(last).is_some_and(|(first, last)| first < last)
             && plain
             && !self.is_loose()
+    }
+
+    /// Of each whole island: whether no set uses it up.
+    pub(super) fn breaks(&self) -> &[bool] {
+        self.packing.as_ref().map_or(&[], |packing| &packing.breaks)
     }
 
     /// Whether the device at a position is the pod's already.

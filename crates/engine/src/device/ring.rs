@@ -1,4 +1,10 @@
 //! What a set of devices is worth to a ring collective: its best ring's worst edge.
+//!
+//! Exact up to 16 devices. Beyond that a ring through all over links that are no worse than some
+//! class is looked for within a fixed effort, and counts as absent where it isn't found: the answer
+//! is never better than the truth, may be worse, and may depend on the order in which the devices
+//! are named. [`best_ring_of`] therefore names them in ascending order, so that one set has one
+//! answer whoever asks.
 
 use crate::facts::Link;
 
@@ -7,9 +13,20 @@ const EXACT: usize = 16;
 /// Devices looked at beyond that before a threshold counts as not met.
 const EFFORT: u32 = 20_000;
 
+/// [`best_ring`] through devices of a shape, in whatever order they come.
+pub(super) fn best_ring_of(devices: &[usize], link: impl Fn(usize, usize) -> Link) -> Link {
+    // Up to there the order tells nothing.
+    if devices.len() <= EXACT {
+        return best_ring(devices.len(), |a, b| link(devices[a], devices[b]));
+    }
+    let mut sorted = devices.to_vec();
+    sorted.sort_unstable();
+    best_ring(sorted.len(), |a, b| link(sorted[a], sorted[b]))
+}
+
 /// The bottleneck edge of the best ring through `0..n`, where `link` is symmetric. One device needs
 /// no link, two have their own. Beyond 16 devices a ring that can't be found within a fixed effort
-/// counts as absent, so that the answer is the same everywhere.
+/// counts as absent, and what is found may depend on the order of the devices.
 pub fn best_ring(n: usize, link: impl Fn(usize, usize) -> Link) -> Link {
     match n {
         0 | 1 => Link::IDEAL,
@@ -190,6 +207,30 @@ mod tests {
                 best = best.min(worst.unwrap_or(Link::IDEAL));
             });
             assert_eq!(best_ring(n, link), best, "{n} {links:?}");
+        }
+    }
+
+    /// So many devices that the search gives up on some of the orders.
+    #[test]
+    fn a_large_set_has_one_answer_in_any_order() {
+        let mut chance = Chance::new(11);
+        for _ in 0..20 {
+            let n = 17 + chance.below(4);
+            let links: Vec<Link> = (0..n * n)
+                .map(|_| match chance.below(100) {
+                    0..16 => LinkClass::Nvlink.into(),
+                    16..50 => LinkClass::Switch.into(),
+                    _ => LinkClass::System.into(),
+                })
+                .collect();
+            let link = |a: usize, b: usize| links[a.min(b) * n + a.max(b)];
+            let mut order: Vec<usize> = (0..n).collect();
+            let expected = best_ring_of(&order, link);
+            assert_eq!(expected, best_ring(n, link));
+            for _ in 0..3 {
+                (1..n).for_each(|at| order.swap(at, chance.below(at + 1)));
+                assert_eq!(best_ring_of(&order, link), expected, "{order:?} {links:?}");
+            }
         }
     }
 

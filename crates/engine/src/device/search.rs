@@ -14,8 +14,9 @@ use crate::facts::Link;
 use super::bits::{self, Mask};
 use super::charge::Charges;
 use super::choose::{Price, Standing, free_left};
+use super::packing::{Load, NEVER, Packing};
 use super::problem::{Axis, CODES, Choice, IDLE, Kind, Least, Line, MOST, ODD, OUT, Problem, SOLO};
-use super::ring::best_ring;
+use super::ring::best_ring_of;
 use super::rivals::SETS_MAX;
 use super::sets::{Members, SetRule};
 use super::spans::CardTally;
@@ -62,12 +63,30 @@ enum Flow {
 
 /// Searches `problem`. `steps` is what may be spent.
 pub(super) fn search(problem: &Problem<'_>, aim: Aim, steps: &mut u64) -> Outcome {
+    let packed = if aim == Aim::Best { packed(problem, steps) } else { None };
     let mut search = Search::new(problem, aim, steps);
+    search.best = packed;
     if !problem.hopeless {
         let _ended = search.line(0);
     }
     let Search { best, equal, cut, .. } = search;
     Outcome { best, equal, cut }
+}
+
+/// Steps spent at most on finding a set that is packed as well as can be.
+const PACK_STEPS: u64 = 20_000;
+
+/// A set of partitions that are packed as well as can be: a good one to begin with.
+fn packed(problem: &Problem<'_>, steps: &mut u64) -> Option<(Standing, Vec<Chosen>)> {
+    let packing = problem.packing.as_ref().filter(|_| !problem.hopeless)?;
+    let mut few = (*steps).min(PACK_STEPS);
+    *steps -= few;
+    let mut search = Search::new(problem, Aim::First, &mut few);
+    search.goal = Some(packing.root());
+    let _ended = search.line(0);
+    let best = search.best;
+    *steps += few;
+    best
 }
 
 /// How often each value is among the chosen.
@@ -151,6 +170,10 @@ struct Search<'p, 'a> {
     /// How many devices of each counter set are chosen.
     begun: Vec<u16>,
     charges: Charges<'a>,
+    /// What is taken of GPUs that are given out in partitions.
+    load: Load,
+    /// No more NUMA nodes beyond the first, and no greater loss, than this.
+    goal: Option<(u16, Least)>,
     /// Those chosen under each rule over sets.
     members: Vec<Members<'a>>,
     /// Masks of what is left, one for each device chosen and line begun, the innermost last.
@@ -187,9 +210,11 @@ impl<'p, 'a> Search<'p, 'a> {
             links: Vec::new(),
             free: free_left(shape, usage, &[]),
             given: 0,
-            wear: Wear::new(shape, usage, &p.spans.whole),
+            wear: Wear::new(shape, usage, &p.spans.whole, p.breaks()),
             begun: vec![0; if p.units.is_empty() { 0 } else { shape.stock.devices_on.len() }],
             charges: Charges::new(shape, usage),
+            load: p.packing.as_ref().map(Packing::load).unwrap_or_default(),
+            goal: None,
             members: vec![Members::default(); p.sets.len()],
             masks: Vec::with_capacity(p.words * 8),
             best: None,
@@ -245,8 +270,7 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     fn best_ring(&self) -> Link {
-        let of = &self.accelerators;
-        best_ring(of.len(), |a, b| self.p.lens.shape.link(of[a], of[b]))
+        best_ring_of(&self.accelerators, |a, b| self.p.lens.shape.link(a, b))
     }
 
     /// What can follow when `left` more devices of a choice are to come, and the lines after it.
@@ -450,6 +474,9 @@ impl<'p, 'a> Search<'p, 'a> {
         };
         self.wear.push(p.order[position], taking);
         self.begin_sets(p.order[position], 1);
+        if let Some(packing) = &p.packing {
+            packing.turn(&mut self.load, chosen.line, position, false);
+        }
     }
 
     fn pop(&mut self, choice: &Choice<'a>, chosen: Chosen) {
@@ -467,6 +494,9 @@ impl<'p, 'a> Search<'p, 'a> {
         self.given -= u32::from(self.gives(choice, position));
         self.wear.pop();
         self.begin_sets(p.order[position], -1);
+        if let Some(packing) = &p.packing {
+            packing.turn(&mut self.load, chosen.line, position, true);
+        }
         self.discharge(choice, position);
     }
 
@@ -536,17 +566,32 @@ impl<'p, 'a> Search<'p, 'a> {
 
     /// Whether no set with what is chosen can cost less than what was found.
     fn at_best(&self, ahead: Ahead) -> bool {
-        self.best.as_ref().is_some_and(|(best, _)| self.floor(ahead) >= best.price)
+        let Some((best, _)) = &self.best else { return false };
+        let floor = self.floor(ahead);
+        let at_best = |(apart, least)| raised(floor, apart, least) >= best.price;
+        floor >= best.price || self.packed().is_some_and(at_best)
     }
 
     /// Whether nothing below can beat what was found.
     fn hopeless(&self, ahead: Ahead) -> bool {
+        let floor = self.floor(ahead);
+        if self.is_beyond(&floor) {
+            return true;
+        }
+        let Some((apart, least)) = self.packed() else { return false };
+        let floor = raised(floor, apart, least);
+        let missed = self.goal.is_some_and(|goal| (floor.devices.numa, least) > goal);
+        least == NEVER || missed || self.is_beyond(&floor)
+    }
+
+    /// Whether no set that costs this at least can be what is looked for.
+    fn is_beyond(&self, floor: &Price) -> bool {
         match self.aim {
-            Aim::Equal(price) | Aim::FirstAt(price) => return self.floor(ahead) > price,
+            Aim::Equal(price) | Aim::FirstAt(price) => return *floor > price,
             Aim::Best | Aim::First | Aim::Above(_) => {}
         }
         let Some((best, _)) = &self.best else { return false };
-        match self.floor(ahead).cmp(&best.price) {
+        match floor.cmp(&best.price) {
             Ordering::Less => false,
             Ordering::Greater => true,
             Ordering::Equal => {
@@ -554,6 +599,20 @@ impl<'p, 'a> Search<'p, 'a> {
                 self.positions[..] > best.ranks[..shown]
             }
         }
+    }
+
+    /// What packing tells of all that can follow: NUMA nodes beyond those in use, and what is lost,
+    /// at least. Who goes to another NUMA node costs more whatever is lost.
+    fn packed(&self) -> Option<(u16, Least)> {
+        let packing = self.p.packing.as_ref()?;
+        let used = |numa: u16| self.numa.counts.get(usize::from(numa)).is_some_and(|n| *n > 0);
+        if self.numa.distinct > 0 {
+            let near = packing.least(&self.load, used);
+            if near != NEVER {
+                return Some((0, near));
+            }
+        }
+        Some((u16::from(self.numa.distinct > 0), packing.least(&self.load, |_| true)))
     }
 
     /// The cost of the devices chosen: of these alone where they are `all`, else the least that any
@@ -619,7 +678,8 @@ impl<'p, 'a> Search<'p, 'a> {
             None if all => self.best_ring(),
             None => self.slowest_at_least(),
         };
-        (slowest, farthest)
+        // The bottleneck of a ring is one of its pairs.
+        (slowest, farthest.max(slowest))
     }
 
     /// Each accelerator of two or more uses a link of its own, of three or more two.
@@ -696,6 +756,15 @@ impl Search<'_, '_> {
         }
         if self.equal.len() < SETS_MAX { Flow::On } else { Flow::Stop }
     }
+}
+
+/// A floor, with what packing tells.
+fn raised(mut floor: Price, apart: u16, least: Least) -> Price {
+    floor.devices.numa = floor.devices.numa.saturating_add(apart);
+    let toll = &mut floor.toll;
+    (toll.wholes_used, toll.lost_mi) =
+        (toll.wholes_used, toll.lost_mi).max((least.wholes, least.lost_mi));
+    floor
 }
 
 /// Leaves in `mask` what may stand beside the device at `position` on this axis.

@@ -118,8 +118,33 @@ pub(crate) struct View {
     pub(crate) shape: Arc<Shape>,
     /// For each device its pool, as an index into the pools given, and its name.
     pub(crate) places: Vec<(u32, Name)>,
-    /// For each pool of the shape, its index into the pools given and the generation that counts.
-    pub(crate) pools: Vec<(u32, i64)>,
+    /// How the node sees each pool of the shape.
+    pub(crate) pools: Vec<Sight>,
+}
+
+/// Which slices of a pool count for a node.
+#[derive(Clone, Debug)]
+pub(crate) struct Sight {
+    /// Index into the pools given.
+    pub(crate) input: u32,
+    /// The generation that counts.
+    pub(crate) generation: i64,
+    /// The places of the slices that the node sees, where these are complete by themselves and there
+    /// are others of their generation: then the others are nothing to it.
+    alone: Option<Box<[u32]>>,
+}
+
+impl Sight {
+    /// The slices that count: what they say of devices and counters must fit together, and what is
+    /// held of their devices takes from their counters.
+    pub(crate) fn current<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = &'a Slice> {
+        let counts = |at: u32, slice: &Slice| match &self.alone {
+            Some(own) => own.binary_search(&at).is_ok(),
+            None => slice.generation == self.generation && !slice.opaque,
+        };
+        let slices = (0..=u32::MAX).zip(&pool.slices);
+        slices.filter(move |(at, slice)| counts(*at, slice)).map(|(_, slice)| slice)
+    }
 }
 
 impl PartialEq for Shape {
@@ -373,18 +398,18 @@ pub(crate) fn gather(here: Here<'_>, pools: &[(&PoolKey, &Pool)], links: Option<
             }
         }
     }
-    let places = found.iter().map(|f| (f.of.input, f.device.clone())).collect();
+    let places = found.iter().map(|f| (f.of.sight.input, f.device.clone())).collect();
     let (devices, pairs) = overlay(&found, links);
     let shape = Arc::new(Shape::new(devices, faults, kept.len(), pairs, counters));
-    View { shape, places, pools: kept.iter().map(|k| (k.input, k.generation)).collect() }
+    View { shape, places, pools: kept.into_iter().map(|k| k.sight).collect() }
 }
 
 /// A pool as far as a node sees it.
 pub(super) struct Kept<'a> {
-    input: u32,
+    sight: Sight,
     pub(super) key: &'a PoolKey,
     pool: &'a Pool,
-    generation: i64,
+    /// Those that the node sees, of the generation that counts.
     slices: Vec<&'a Slice>,
     binding: bool,
     trouble: Option<PoolTrouble>,
@@ -424,22 +449,27 @@ impl Here<'_> {
     /// What the node sees of a pool; none where nothing, or where it only sees an old generation
     /// that is not whole by itself.
     fn keep<'a>(&self, input: u32, key: &'a PoolKey, pool: &'a Pool) -> Option<Kept<'a>> {
-        let relevant = || pool.slices.iter().filter(|s| !s.opaque && self.sees(s));
-        let generation = relevant().map(|s| s.generation).max()?;
-        let slices: Vec<&Slice> = relevant().filter(|s| s.generation == generation).collect();
+        let mut own: Vec<(u32, &Slice)> =
+            (0..=u32::MAX).zip(&pool.slices).filter(|(_, s)| !s.opaque && self.sees(s)).collect();
+        let generation = own.iter().map(|(_, s)| s.generation).max()?;
+        own.retain(|(_, s)| s.generation == generation);
+        let slices: Vec<&Slice> = own.iter().map(|(_, s)| *s).collect();
         // Upstream takes the count from the first in its input: slices of this node come first.
-        let own = slices.iter().find(|s| matches!(s.reach, Reach::Node(_)));
-        let wanted = own.or(slices.first())?.slice_count;
-        let mut trouble = None;
-        if !is(slices.len(), wanted) {
-            if pool.slices.iter().any(|s| s.generation > generation) {
-                return None;
-            }
-            let of_generation = |s: &&Slice| s.generation == generation && !s.opaque;
-            let all = pool.slices.iter().filter(of_generation).count();
-            trouble = (!is(all, wanted)).then_some(PoolTrouble::Incomplete);
+        let first = slices.iter().find(|s| matches!(s.reach, Reach::Node(_)));
+        let wanted = first.or(slices.first())?.slice_count;
+        let of_generation = |s: &&Slice| s.generation == generation && !s.opaque;
+        let all = pool.slices.iter().filter(of_generation).count();
+        let (mut alone, mut trouble) = (None, None);
+        if is(slices.len(), wanted) {
+            let places = || own.iter().map(|(at, _)| *at).collect();
+            alone = (all > slices.len()).then(places);
+        } else if pool.slices.iter().any(|s| s.generation > generation) {
+            return None;
+        } else if !is(all, wanted) {
+            trouble = Some(PoolTrouble::Incomplete);
         }
-        let mut kept = Kept { input, key, pool, generation, slices, binding: false, trouble };
+        let sight = Sight { input, generation, alone };
+        let mut kept = Kept { sight, key, pool, slices, binding: false, trouble };
         if kept.trouble.is_none() {
             kept.trouble = kept.contradiction().map(PoolTrouble::Invalid);
         }
@@ -461,11 +491,19 @@ impl Here<'_> {
     }
 
     fn reaches(&self, reach: &Reach) -> bool {
-        match reach {
-            Reach::Node(node) => node == self.node,
-            Reach::All => true,
-            Reach::Selector(term) => term_matches(term, self.node, self.labels),
-            Reach::PerDevice | Reach::Unknown => false,
+        reach.includes(self.node, self.labels)
+    }
+}
+
+impl Reach {
+    /// Whether a node with these labels is among those that it names itself.
+    #[must_use]
+    pub fn includes(&self, node: &NodeKey, labels: &[(Name, Name)]) -> bool {
+        match self {
+            Self::Node(one) => one == node,
+            Self::All => true,
+            Self::Selector(term) => term_matches(term, node, labels),
+            Self::PerDevice | Self::Unknown => false,
         }
     }
 }
@@ -476,7 +514,7 @@ fn is(count: usize, wanted: i64) -> bool {
 
 impl Kept<'_> {
     fn current(&self) -> impl Iterator<Item = &Slice> {
-        self.pool.slices.iter().filter(|s| s.generation == self.generation && !s.opaque)
+        self.sight.current(self.pool)
     }
 
     /// Whether a device that the node may see has binding conditions.

@@ -77,8 +77,8 @@ impl Usage {
     }
 
     /// What `held` says of each device of what a node sees; `pools` are those that were gathered.
-    /// Counters are charged by every device of a pool's current slices, also by those that this
-    /// node does not see.
+    /// Counters are charged by every device of the slices that count, also by those that this node
+    /// does not see.
     pub(crate) fn gather(
         view: &View,
         pools: &[(&PoolKey, &Pool)],
@@ -116,13 +116,12 @@ impl Usage {
         pools: &[(&PoolKey, &Pool)],
         held: &mut impl FnMut(&PoolKey, &Name) -> Held,
     ) {
-        for (ordinal, (input, generation)) in view.pools.iter().enumerate() {
-            let Some((key, pool)) = pools.get(*input as usize) else { continue };
+        for (ordinal, sight) in view.pools.iter().enumerate() {
+            let Some((key, pool)) = pools.get(sight.input as usize) else { continue };
             if !view.shape.counters.iter().any(|c| usize::from(c.pool) == ordinal) {
                 continue;
             }
-            let current = pool.slices.iter().filter(|s| s.generation == *generation && !s.opaque);
-            for device in current.flat_map(|s| &s.devices) {
+            for device in sight.current(pool).flat_map(|s| &s.devices) {
                 let uses = &device.traits.counters;
                 let held = if uses.is_empty() { Held::default() } else { held(key, &device.name) };
                 if !held.whole && held.shares == 0 {

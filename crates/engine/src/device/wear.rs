@@ -65,9 +65,13 @@ pub(super) struct Wear<'a> {
     shape: &'a Shape,
     usage: &'a Usage,
     islands: &'a WholeIslands,
+    /// Of each whole island: whether no set uses it up.
+    breaks: &'a [bool],
     toll: Toll,
     /// Devices that can't be had, whether or not that is the set's doing.
     gone: Vec<bool>,
+    /// Those of them that were so before anything was chosen: who only looks can still use them.
+    before: Vec<bool>,
     /// How often each is chosen, and how often in earnest.
     held: Vec<u16>,
     used: Vec<u16>,
@@ -94,14 +98,21 @@ struct Mark {
 }
 
 impl<'a> Wear<'a> {
-    pub(super) fn new(shape: &'a Shape, usage: &'a Usage, islands: &'a WholeIslands) -> Self {
+    pub(super) fn new(
+        shape: &'a Shape,
+        usage: &'a Usage,
+        islands: &'a WholeIslands,
+        breaks: &'a [bool],
+    ) -> Self {
         let n = shape.devices.len();
         let mut wear = Self {
             shape,
             usage,
             islands,
+            breaks,
             toll: Toll::default(),
             gone: vec![false; n],
+            before: vec![false; n],
             held: vec![0; n],
             used: vec![0; n],
             drawn: vec![0; n],
@@ -117,7 +128,8 @@ impl<'a> Wear<'a> {
                     || shape.trouble(at).is_some()
                     || wear.is_short(at, &usage.counters_left)
             };
-            wear.gone = (0..n).map(gone).collect();
+            wear.before = (0..n).map(gone).collect();
+            wear.gone.clone_from(&wear.before);
         }
         wear
     }
@@ -141,7 +153,7 @@ impl<'a> Wear<'a> {
             self.used[at] += 1;
             if let (1, Some(island)) = (self.used[at], self.whole(at)) {
                 self.in_use[island] += 1;
-                self.out[island] += usize::from(!self.gone[at]);
+                self.out[island] += usize::from(!self.gone[at] || self.before[at]);
             }
         }
         let traits = &self.shape.devices[at].traits;
@@ -215,7 +227,7 @@ impl<'a> Wear<'a> {
             self.used[at] -= 1;
             if let (0, Some(island)) = (self.used[at], self.whole(at)) {
                 self.in_use[island] -= 1;
-                self.out[island] -= usize::from(!self.gone[at]);
+                self.out[island] -= usize::from(!self.gone[at] || self.before[at]);
             }
         }
         if mark.charged {
@@ -236,7 +248,8 @@ impl<'a> Wear<'a> {
         let more = more.saturating_mul(self.shape.stock.takes_most);
         let broken = |island: &usize| {
             let left = self.islands.sizes[*island] - self.out[*island];
-            self.in_use[*island] > 0 && left > more
+            let breaks = self.breaks.get(*island).is_some_and(|breaks| *breaks);
+            self.in_use[*island] > 0 && (left > more || breaks)
         };
         u16::try_from((0..self.in_use.len()).filter(broken).count()).unwrap_or(u16::MAX)
     }

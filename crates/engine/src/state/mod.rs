@@ -6,6 +6,7 @@
 //! fact is replaced, so a state is a function of the facts that are live and of nothing else.
 
 mod apply;
+mod free;
 mod ledger;
 mod seat;
 mod table;
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
+pub use free::DeviceFree;
 pub use ledger::ScalarLeft;
 pub(crate) use ledger::{Charge, Ledger};
 pub(crate) use seat::Taken;

@@ -50,14 +50,19 @@ impl State {
             self.nodes.at_mut(slot).devices = devices;
         }
         if self.nodes.at(slot).devices.as_ref().is_some_and(|d| d.usage.is_none()) {
-            let usage = self.usage_of(slot);
+            let node = self.nodes.at(slot).devices.as_ref();
+            let usage = node.map(|devices| self.usage_of(devices, |_, _, _| {}));
             if let Some(devices) = &mut self.nodes.at_mut(slot).devices {
                 devices.usage = usage;
             }
         }
     }
 
-    fn gather(&self, slot: u32, share: impl FnOnce(Arc<Shape>) -> Arc<Shape>) -> NodeDevices {
+    pub(super) fn gather(
+        &self,
+        slot: u32,
+        share: impl FnOnce(Arc<Shape>) -> Arc<Shape>,
+    ) -> NodeDevices {
         let node = self.nodes.at(slot);
         let mut slots: Vec<u32> = node.pools.iter().chain(&self.wide_pools).copied().collect();
         slots.retain(|pool| self.pools.at(*pool).fact.is_some());
@@ -77,24 +82,30 @@ impl State {
         slots.iter().filter_map(fact).collect()
     }
 
-    fn usage_of(&self, slot: u32) -> Option<Usage> {
-        let devices = self.nodes.at(slot).devices.as_ref()?;
+    /// Who holds the devices that a node sees; `more` adds what others than the state's take.
+    pub(super) fn usage_of(
+        &self,
+        devices: &NodeDevices,
+        more: impl Fn(&PoolKey, &Name, &mut Held),
+    ) -> Usage {
         let pools = self.pool_facts(&devices.pools);
         let mut usage = Usage::gather(&devices.view, &pools, |key, name| {
             let holders = self.pools.find(key).and_then(|pool| pool.holders(name));
-            holders.map_or_else(Held::default, |h| Held {
+            let mut held = holders.map_or_else(Held::default, |h| Held {
                 whole: h.exclusive > 0,
                 shares: h.shares,
                 consumed: h.consumed.clone(),
-            })
+            });
+            more(key, name, &mut held);
+            held
         });
-        for (ordinal, (input, generation)) in devices.view.pools.iter().enumerate() {
-            let Some((key, pool)) = pools.get(*input as usize) else { continue };
-            for uses in self.vanished(key, pool, *generation) {
+        for (ordinal, sight) in devices.view.pools.iter().enumerate() {
+            let Some((key, pool)) = pools.get(sight.input as usize) else { continue };
+            for uses in self.vanished(key, pool, sight.generation) {
                 usage.charge(&devices.view.shape, ordinal, uses);
             }
         }
-        Some(usage)
+        usage
     }
 
     /// What devices take of a pool's counters that are held and that its slices of this generation

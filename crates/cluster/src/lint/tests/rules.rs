@@ -290,7 +290,7 @@ fn pools() -> Vec<Case> {
         case(
             Rule::PoolIncomplete,
             "spec.pool.resourceSliceCount",
-            &["of the 2 slices of generation 1 the input has 1 (`n1-gpu`), and 1 is missing"],
+            &["has 1 of 2 slices of generation 1", "the dump is not whole"],
             with("resourceSliceCount: 1", "resourceSliceCount: 2"),
             ("resourceSliceCount: 2", "resourceSliceCount: 1"),
         ),

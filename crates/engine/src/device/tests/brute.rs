@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decision::DeviceFacts;
-use crate::device::capacity::draw;
 use crate::device::choose::{Price, Standing};
 use crate::device::judge::Breach;
 use crate::device::{Failure, Offer, Pick, Rivals, Shape, Want, choose, lawful, price, rivals};
@@ -11,7 +10,7 @@ use crate::facts::{Amount, ClaimSpec};
 use crate::policy::{DeviceOrder, Policy};
 use crate::reason::Reason;
 
-use super::world::{Chance, World, random};
+use super::world::{Chance, World, counted_out, random};
 
 const WORLDS: usize = 15_000;
 const STEPS: u64 = 1_000_000;
@@ -50,7 +49,7 @@ fn enumerate(
         let mut able = Vec::new();
         for (at, device) in (0..).zip(&world.shape.devices) {
             let names = device.traits.capacity.iter().map(|c| c.name.clone());
-            let draws = draw(&device.traits, &asked.capacity).unwrap_or_default();
+            let draws = counted_out(&device.traits, &asked.capacity).unwrap_or_default();
             let share = device.traits.shareable.then(|| names.zip(draws).collect());
             let admin = asked.admin;
             let pick = Pick { claim, request, alternative, device: at, admin, share };

@@ -4,11 +4,11 @@ use crate::change::Match;
 use crate::cost::DeviceCost;
 use crate::decision::{DeviceFacts, Proof};
 use crate::device::shape::{ShapeCounter, ShapeDevice};
-use crate::device::{Failure, Offer, Shape, Usage, choose};
+use crate::device::{Failure, Offer, Shape, Usage, choose, price};
 use crate::facts::{
     Align, Amount, AttributeValue, Capacity, ClaimSpec, CounterSet, Level, Link, LinkClass,
 };
-use crate::name::{Name, ProfileId, SelectorId};
+use crate::name::{Name, ProfileId, SelectorId, Shared};
 use crate::policy::{DeviceOrder, Policy};
 use crate::reason::Reason;
 
@@ -380,6 +380,27 @@ fn shares_fill_a_device_and_counters_a_pool() {
     let (short, facts) = reason(best(&halves));
     assert_eq!(short, Reason::CountersShort);
     assert_eq!((facts.asked, facts.free), (2, 2));
+}
+
+#[test]
+fn who_looks_at_a_device_that_nobody_could_take_breaks_no_island() {
+    let mut traits = plain_traits();
+    traits.shareable = true;
+    let slices = |n| [(Name::new("slices"), n)].into();
+    traits.counters = [CounterSet { name: Name::new("gpu-0"), counters: slices(4) }].into();
+    let (set, name) = (Name::new("gpu-0"), Name::new("slices"));
+    let counter = ShapeCounter { pool: 0, set, name, total: 3, grouped: false };
+    let mut devices = gpus(&[Some(0)]);
+    devices[0].traits = Shared::new(traits);
+    let mut look = ask(Amount::Count(1));
+    look.admin = true;
+    let looking = claim(vec![request("look", vec![look])]);
+    let shape = Shape::new(devices, Vec::new(), 1, Vec::new(), vec![counter]);
+    let world = world(shape, looking);
+    let offer = best(&world).unwrap();
+    let judged = world.with(|want| price(&world.shape, &world.usage, want, &offer.picks));
+    assert_eq!(offer.price.toll.islands_broken, 0);
+    assert_eq!(offer.price, judged.0.price);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod brute;
 mod examples;
 mod gathering;
+mod packing;
 mod strict;
 pub(super) mod world;
 mod worst;

@@ -2,12 +2,11 @@
 //! way device by device.
 
 use crate::change::Match;
-use crate::device::capacity::draw;
 use crate::device::{Failure, Pick, Want, choose, lawful};
 use crate::facts::{Amount, ClaimSpec};
 use crate::policy::{DeviceOrder, Policy};
 
-use super::world::{Chance, World, random};
+use super::world::{Chance, World, counted_out, random};
 
 #[derive(Debug, PartialEq, Eq)]
 enum Walk {
@@ -59,7 +58,7 @@ fn walk(world: &World, want: &Want<'_>, at: &At, picks: &mut Vec<Pick>) -> Walk 
             Some(Match::No) => continue,
             Some(Match::Yes) | None => {}
         }
-        let Ok(draws) = draw(traits, &asked.capacity) else { continue };
+        let Some(draws) = counted_out(traits, &asked.capacity) else { continue };
         let names = traits.capacity.iter().map(|c| c.name.clone());
         picks.push(Pick {
             claim,

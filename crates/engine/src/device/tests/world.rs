@@ -297,6 +297,18 @@ fn random_traits(chance: &mut Chance, plain: bool) -> Traits {
     traits
 }
 
+/// What a request for `asked` takes of each capacity of a device of these worlds, which have no
+/// policies: what is asked, or all of it. None where that is more than there is.
+pub(super) fn counted_out(traits: &Traits, asked: &[(Name, i128)]) -> Option<Vec<i128>> {
+    let has = |name: &Name| traits.capacity.iter().any(|capacity| capacity.name == *name);
+    let of = |capacity: &Capacity| {
+        let asked = asked.iter().find(|(name, _)| *name == capacity.name);
+        let amount = asked.map_or(capacity.nanos, |(_, amount)| *amount);
+        (amount <= capacity.nanos).then_some(amount)
+    };
+    asked.iter().all(|(name, _)| has(name)).then(|| traits.capacity.iter().map(of).collect())?
+}
+
 fn taint() -> Taint {
     Taint { key: Name::new("sick"), value: Name::new(""), effect: Effect::NoSchedule }
 }

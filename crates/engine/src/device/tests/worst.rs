@@ -3,7 +3,7 @@
 use crate::change::Match;
 use crate::decision::Proof;
 use crate::device::shape::{ShapeCounter, ShapeDevice};
-use crate::device::{Matches, Offer, Shape, Usage, choose};
+use crate::device::{Failure, Matches, Offer, Shape, Usage, choose};
 use crate::facts::{Amount, Capacity, CounterSet, Level, Link, LinkClass, Traits};
 use crate::name::{Name, ProfileId, SelectorId};
 use crate::policy::{Effort, Policy};
@@ -119,13 +119,20 @@ fn part(
 
 /// Eight H100 that publish every partition there can be: 26 devices each.
 fn eight_partitioned() -> Shape {
+    eight(false)
+}
+
+/// As they are, or with partitions that have an engine beside others as one more of each.
+fn eight(doubled: bool) -> Shape {
     let mut devices: Vec<ShapeDevice> = Vec::new();
     let mut counters = Vec::new();
     for gpu in 0..8 {
         let all: Vec<usize> = (0..8).collect();
         let mut of_gpu = vec![part(gpu, 0, 81152, 132, 1, &all)];
         for (name, memory, slices, sms, selector, starts) in PROFILES {
-            let engines = i128::from(name.ends_with("me") || slices == 8);
+            let me = name.ends_with("me");
+            let engines = i128::from(me && !doubled || slices == 8);
+            let selector = if me && doubled { 1 } else { selector };
             for start in starts {
                 let slices: Vec<usize> = (*start..start + slices).collect();
                 of_gpu.push(part(gpu, selector, memory, sms, engines, &slices));
@@ -158,15 +165,54 @@ fn eight_partitioned() -> Shape {
 fn partitions_of_eight_gpus_are_packed_soon() {
     let shape = eight_partitioned();
     assert_eq!(shape.devices.len(), 208);
-    for (selector, count, gpus) in
-        [(1, 1, 1), (1, 3, 1), (1, 7, 1), (1, 9, 2), (4, 4, 2), (5, 3, 2), (0, 8, 8)]
-    {
+    for (selector, count, gpus) in [
+        (1, 1, 1),
+        (1, 3, 1),
+        (1, 7, 1),
+        (1, 9, 2),
+        (1, 16, 3),
+        (1, 30, 5),
+        (4, 4, 2),
+        (5, 3, 2),
+        (5, 16, 8),
+        (0, 8, 8),
+    ] {
         let spec = claim(vec![wanted("parts", selector, count)]);
         let (offer, steps) = solve(&world(shape.clone(), spec));
         println!("{count} of {selector}: {steps} steps, {:?}", offer.price.toll);
         assert_eq!(offer.proof, Proof::Proven, "{count} of {selector}: {steps} steps");
         assert_eq!(offer.price.toll.wholes_used, gpus, "{count} of {selector}");
+        assert!(steps < 1_000, "{count} of {selector}: {steps} steps");
     }
+}
+
+#[test]
+fn partitions_of_several_kinds_are_packed_together() {
+    let kinds = [(1, 8), (4, 4), (5, 6)];
+    let each = |order: [usize; 3]| {
+        let one = |at: usize| wanted(&format!("parts-{at}"), kinds[at].0, kinds[at].1);
+        claim(order.map(one).into())
+    };
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        for doubled in [false, true] {
+            let (offer, steps) = solve(&world(eight(doubled), each(order)));
+            println!("{order:?} {doubled}: {steps} steps, {:?}", offer.price.toll);
+            assert_eq!(offer.proof, Proof::Proven, "{order:?} {doubled}: {steps} steps");
+            // Forty slices of eight each.
+            assert_eq!(offer.price.toll.wholes_used, 5, "{order:?} {doubled}");
+            assert!(steps < 1_000, "{order:?} {doubled}: {steps} steps");
+        }
+    }
+}
+
+#[test]
+fn partitions_that_can_not_all_be_had_are_refused_at_once() {
+    let world = world(eight_partitioned(), claim(vec![wanted("a", 5, 8), wanted("b", 7, 5)]));
+    let mut steps = 1000;
+    let answer =
+        world.with(|want| choose(&world.shape, &world.usage, want, &Policy::default(), &mut steps));
+    println!("{steps} steps left");
+    assert!(matches!(answer, Err(Failure::Reason { .. })), "{answer:?}");
 }
 
 #[test]

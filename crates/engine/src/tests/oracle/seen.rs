@@ -100,7 +100,8 @@ impl<'w> Seen<'w> {
         let here: Vec<&Slice> = pool.slices.iter().filter(|s| relevant(s, key, node)).collect();
         let Some(newest) = here.iter().map(|s| s.generation).max() else { return };
         let kept: Vec<&Slice> = here.into_iter().filter(|s| s.generation == newest).collect();
-        let current: Vec<&Slice> = pool.slices.iter().filter(|s| s.generation == newest).collect();
+        let mut current: Vec<&Slice> =
+            pool.slices.iter().filter(|s| s.generation == newest).collect();
         let own = kept.iter().find(|s| matches!(s.reach, Reach::Node(_)));
         let count = own.unwrap_or(&kept[0]).slice_count;
         let mut trouble = None;
@@ -111,6 +112,9 @@ impl<'w> Seen<'w> {
             if current.len() as i64 != count {
                 trouble = Some(Reason::PoolIncomplete);
             }
+        } else {
+            // Complete by itself: slices of other nodes are not looked at.
+            current.clone_from(&kept);
         }
         if trouble.is_none() && contradicts(&kept, &current) {
             trouble = Some(Reason::PoolInvalid);
