@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::core::{Namespace, Node, Pod, PriorityClass};
 use crate::meta::ObjectMeta;
 use crate::resource::{
-    DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+    DeviceClaim, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
 use crate::topology::NodeTopology;
 use crate::workload::{Deployment, Job};
@@ -142,6 +142,27 @@ impl Object {
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.metadata().namespace
+    }
+
+    /// What a ResourceClaim or a ResourceClaimTemplate asks for, and the path of it in the object.
+    #[must_use]
+    pub fn device_claim(&self) -> Option<(&DeviceClaim, &'static str)> {
+        match self {
+            Self::ResourceClaim(claim) => Some((&claim.spec.devices, "spec.devices")),
+            Self::ResourceClaimTemplate(template) => {
+                Some((&template.spec.spec.devices, "spec.spec.devices"))
+            }
+            Self::Node(_)
+            | Self::Pod(_)
+            | Self::Namespace(_)
+            | Self::PriorityClass(_)
+            | Self::ResourceSlice(_)
+            | Self::DeviceClass(_)
+            | Self::DeviceTaintRule(_)
+            | Self::Job(_)
+            | Self::Deployment(_)
+            | Self::NodeTopology(_) => None,
+        }
     }
 
     /// What the object is referred to by.

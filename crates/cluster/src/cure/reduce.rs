@@ -13,20 +13,7 @@ use crate::world::Objects;
 
 /// Requests of a claim or a template.
 pub(super) fn requests<'a>(objects: &'a Objects, claim: &ObjectRef) -> Option<&'a [DeviceRequest]> {
-    match objects.get(claim)? {
-        Object::ResourceClaim(claim) => Some(&claim.spec.devices.requests),
-        Object::ResourceClaimTemplate(template) => Some(&template.spec.spec.devices.requests),
-        Object::Node(_)
-        | Object::Pod(_)
-        | Object::Namespace(_)
-        | Object::PriorityClass(_)
-        | Object::ResourceSlice(_)
-        | Object::DeviceClass(_)
-        | Object::DeviceTaintRule(_)
-        | Object::Job(_)
-        | Object::Deployment(_)
-        | Object::NodeTopology(_) => None,
-    }
+    objects.get(claim)?.device_claim().map(|(claim, _)| claim.requests.as_slice())
 }
 
 /// For each request of several devices, the most that can be had.

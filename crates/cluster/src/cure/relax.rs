@@ -134,14 +134,8 @@ fn constraints_of<'a>(
     objects: &'a Objects,
     claim: &ObjectRef,
 ) -> &'a [phalanx_objects::resource::DeviceConstraint] {
-    let found = objects.get(claim);
-    if let Some(Object::ResourceClaim(claim)) = found {
-        return &claim.spec.devices.constraints;
-    }
-    if let Some(Object::ResourceClaimTemplate(template)) = found {
-        return &template.spec.spec.devices.constraints;
-    }
-    &[]
+    let asked = objects.get(claim).and_then(Object::device_claim);
+    asked.map_or(&[], |(claim, _)| claim.constraints.as_slice())
 }
 
 /// The levels of nearness that the object wishes for itself or for what is made from it.

@@ -45,25 +45,12 @@ pub(super) fn holders(world: &World) -> Vec<Holder<'_>> {
     let of = |kind| objects.clone().flat_map(move |objects| objects.of_kind(kind));
     let mut all = Vec::new();
     for object in of(Kind::ResourceClaimTemplate).chain(of(Kind::ResourceClaim)) {
-        let (devices, at) = match object {
-            Object::ResourceClaimTemplate(template) => {
-                (&template.spec.spec.devices, "spec.spec.devices")
-            }
-            Object::ResourceClaim(claim) if waits(claim) && !made(world, claim) => {
-                (&claim.spec.devices, "spec.devices")
-            }
-            Object::ResourceClaim(_)
-            | Object::Node(_)
-            | Object::Pod(_)
-            | Object::Namespace(_)
-            | Object::PriorityClass(_)
-            | Object::ResourceSlice(_)
-            | Object::DeviceClass(_)
-            | Object::DeviceTaintRule(_)
-            | Object::Job(_)
-            | Object::Deployment(_)
-            | Object::NodeTopology(_) => continue,
-        };
+        if let Object::ResourceClaim(claim) = object
+            && (!waits(claim) || made(world, claim))
+        {
+            continue;
+        }
+        let Some((devices, at)) = object.device_claim() else { continue };
         let reference = object.reference();
         let source = world.lowering().source(&reference).cloned().unwrap_or_default();
         all.push(Holder { reference, source, devices, at });

@@ -199,13 +199,7 @@ fn devices_of<'w>(
     let made = entry.resource_claim_template_name.as_ref();
     let made = made.map(|name| reference(Kind::ResourceClaimTemplate, name));
     let object = world.objects()?.get(&named.or(made)?)?;
-    if let Object::ResourceClaim(claim) = object {
-        return Some(&claim.spec.devices);
-    }
-    if let Object::ResourceClaimTemplate(template) = object {
-        return Some(&template.spec.spec.devices);
-    }
-    None
+    object.device_claim().map(|(claim, _)| claim)
 }
 
 fn classes(bench: &Bench<'_>, found: &mut Vec<Lint>) {

@@ -105,24 +105,11 @@ pub(in crate::lint) fn derived(
 
 /// The selectors of an object that the API server would refuse.
 pub(in crate::lint) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
-    let of_claim = |devices, at: &str| -> Vec<(String, &[DeviceSelector])> {
-        asks(devices, at).into_iter().map(|ask| (ask.path, ask.selectors)).collect()
-    };
-    let lists = match object {
-        Object::ResourceClaim(claim) => of_claim(&claim.spec.devices, "spec.devices"),
-        Object::ResourceClaimTemplate(template) => {
-            of_claim(&template.spec.spec.devices, "spec.spec.devices")
-        }
-        Object::DeviceClass(class) => vec![("spec".to_owned(), class.spec.selectors.as_slice())],
-        Object::Node(_)
-        | Object::Pod(_)
-        | Object::Namespace(_)
-        | Object::PriorityClass(_)
-        | Object::ResourceSlice(_)
-        | Object::DeviceTaintRule(_)
-        | Object::Job(_)
-        | Object::Deployment(_)
-        | Object::NodeTopology(_) => Vec::new(),
+    let lists: Vec<(String, &[DeviceSelector])> = if let Object::DeviceClass(class) = object {
+        vec![("spec".to_owned(), class.spec.selectors.as_slice())]
+    } else {
+        let asks = object.device_claim().map(|(claim, at)| asks(claim, at));
+        asks.unwrap_or_default().into_iter().map(|ask| (ask.path, ask.selectors)).collect()
     };
     let new = environment(compat);
     let mut found = Vec::new();
