@@ -101,7 +101,7 @@ impl Lab<'_> {
         // place.
         let works = decision.is_ok_and(|decision| {
             let own = decision.verdicts.iter().find(|(group, _)| *group == self.subject.group);
-            own.is_none_or(|(_, verdict)| is_placed(verdict))
+            own.is_none_or(|(_, verdict)| verdict.is_whole())
         });
         self.tried.insert(edit.clone(), works);
         Some(works)
@@ -127,13 +127,6 @@ impl Lab<'_> {
     }
 }
 
-fn is_placed(verdict: &Verdict) -> bool {
-    match verdict {
-        Verdict::Placed { short, .. } => short.is_none(),
-        Verdict::Waits(_) | Verdict::Refused(_) | Verdict::GaveUp(..) => false,
-    }
-}
-
 /// Edits of which each alone places the group, cheapest kind first, and whether all that could were
 /// tried.
 pub(crate) fn cures(
@@ -145,7 +138,7 @@ pub(crate) fn cures(
     trials: &mut Trials,
 ) -> (Vec<Edit>, bool) {
     let Some(objects) = world.objects() else { return (Vec::new(), true) };
-    if is_placed(&report.verdict) {
+    if report.verdict.is_whole() {
         return (Vec::new(), true);
     }
     let (tried, cut) = (BTreeMap::new(), false);

@@ -71,6 +71,17 @@ pub enum Verdict {
     GaveUp(Arc<Why>, Effort),
 }
 
+impl Verdict {
+    /// Whether all of the group is placed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        match self {
+            Self::Placed { short, .. } => short.is_none(),
+            Self::Waits(_) | Self::Refused(_) | Self::GaveUp(..) => false,
+        }
+    }
+}
+
 /// What is missing of a group that was placed in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Short {

@@ -827,6 +827,19 @@ pub struct HeldDevice {
     pub consumes: Box<[CounterUse]>,
 }
 
+impl HeldDevice {
+    /// What a claim holds by a grant.
+    pub(crate) fn granted(grant: &Grant) -> Self {
+        Self {
+            device: grant.device.clone(),
+            admin: grant.admin,
+            share: grant.share.is_some(),
+            consumed: grant.share.clone().unwrap_or_default(),
+            consumes: Box::default(),
+        }
+    }
+}
+
 /// A place promised to a group. (Nothing fills it yet.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {

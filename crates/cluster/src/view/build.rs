@@ -36,7 +36,8 @@ pub struct ViewOptions {
 
 /// The document of a plan.
 pub fn plan_document(world: &mut World, plan: &Plan, options: &ViewOptions) -> Document {
-    let open = |(group, verdict): &(GroupKey, Verdict)| (!is_whole(verdict)).then(|| group.clone());
+    let open =
+        |(group, verdict): &(GroupKey, Verdict)| (!verdict.is_whole()).then(|| group.clone());
     let groups: Vec<GroupKey> = plan.decision.verdicts.iter().filter_map(open).collect();
     let healing = cures_of_all(world, plan, &groups, &BTreeMap::new(), options);
     let mut builder = Builder::new(world, plan, healing);
@@ -44,14 +45,6 @@ pub fn plan_document(world: &mut World, plan: &Plan, options: &ViewOptions) -> D
         builder.group(group, verdict);
     }
     builder.finish(|_| true)
-}
-
-/// Whether all of a group is placed.
-pub(super) fn is_whole(verdict: &Verdict) -> bool {
-    match verdict {
-        Verdict::Placed { short, .. } => short.is_none(),
-        Verdict::Waits(_) | Verdict::Refused(_) | Verdict::GaveUp(..) => false,
-    }
 }
 
 /// What could be found of a group's cures.

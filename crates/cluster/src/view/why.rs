@@ -8,8 +8,7 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::ViewOptions;
 use super::build::{
-    Builder, CuresFound, account, cures_of_all, held_devices, is_whole, look_up, object_of,
-    who_sits,
+    Builder, CuresFound, account, cures_of_all, held_devices, look_up, object_of, who_sits,
 };
 use super::schema::{CheckView, Document, NodeView, PodView, VerdictWord, status};
 use crate::lower::{ClaimName, GroupInfo, PodInfo};
@@ -60,7 +59,7 @@ pub fn why_document(
         Depth::EveryNode => {
             let whole = |group: &&GroupKey| {
                 let verdict = plan.decision.verdicts.iter().find(|(of, _)| of == *group);
-                verdict.is_some_and(|(_, verdict)| is_whole(verdict))
+                verdict.is_some_and(|(_, verdict)| verdict.is_whole())
             };
             let (placed, open): (Vec<&GroupKey>, Vec<&GroupKey>) = groups.iter().partition(whole);
             let chosen: Vec<GroupKey> =

@@ -8,7 +8,7 @@ use phalanx_cluster::edit::{Edit, Ill, Setting};
 use phalanx_cluster::plan::plan;
 use phalanx_cluster::view::{Document, PodView};
 use phalanx_cluster::world::World;
-use phalanx_engine::{GroupKey, Verdict};
+use phalanx_engine::GroupKey;
 use phalanx_objects::core::PodSpec;
 use phalanx_objects::resource::DeviceClaim;
 use phalanx_objects::{Kind, Object, Quantity};
@@ -46,13 +46,6 @@ fn size(edit: &Edit) -> usize {
     }
 }
 
-fn is_whole(verdict: &Verdict) -> bool {
-    match verdict {
-        Verdict::Placed { short, .. } => short.is_none(),
-        Verdict::Waits(_) | Verdict::Refused(_) | Verdict::GaveUp(..) => false,
-    }
-}
-
 /// Whether the edit, by its words, places all of the group in a clone of the world.
 fn helps(world: &World, group: &GroupKey, edit: &str) -> bool {
     let edit: Edit = edit.parse().unwrap_or_else(|error| panic!("{edit}: {error}"));
@@ -61,7 +54,7 @@ fn helps(world: &World, group: &GroupKey, edit: &str) -> bool {
         return false;
     }
     let decision = plan(&mut fork, &options()).decision;
-    decision.verdicts.iter().find(|(of, _)| of == group).is_none_or(|(_, v)| is_whole(v))
+    decision.verdicts.iter().find(|(of, _)| of == group).is_none_or(|(_, v)| v.is_whole())
 }
 
 /// Sizes of the smallest set of these that helps, up to two.
@@ -305,7 +298,7 @@ fn in_crowded_worlds_cures_work_and_can_spare_nothing() {
         let said = document(&mut world);
         assert_eq!(document_of(&mut world).pods, before.pods, "seed {seed}");
         let verdicts = plan(&mut world, &options()).decision.verdicts;
-        for (group, _) in verdicts.iter().filter(|(_, verdict)| !is_whole(verdict)) {
+        for (group, _) in verdicts.iter().filter(|(_, verdict)| !verdict.is_whole()) {
             for kind in sizes_of_what_is_right(&world, group, named(&said, group), seed).into_keys()
             {
                 *counts.entry(kind).or_default() += 1;
@@ -333,7 +326,7 @@ fn a_cure_is_named_exactly_when_there_is_one_and_can_spare_nothing() {
             "seed {seed}: trials change the world"
         );
         let verdicts = plan(&mut world, &options()).decision.verdicts;
-        for (group, _) in verdicts.iter().filter(|(_, verdict)| !is_whole(verdict)) {
+        for (group, _) in verdicts.iter().filter(|(_, verdict)| !verdict.is_whole()) {
             let pod = named(&said, group);
             let note = pod.notes.iter().find(|note| note.contains("not all tried"));
             assert_eq!(note, None, "seed {seed}: {group}");

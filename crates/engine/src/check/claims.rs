@@ -5,11 +5,9 @@
 //! [`device`](crate::device)'s.
 
 use super::Failing;
-use crate::check::fact::any_term;
+use crate::check::fact::{any_term, names};
 use crate::decision::{Example, Facts};
-use crate::facts::{
-    Align, BindingFailure, ClaimSpec, ClaimUse, NodeRequirement, NodeTerm, Request, User,
-};
+use crate::facts::{Align, BindingFailure, ClaimSpec, ClaimUse, NodeTerm, Request, User};
 use crate::name::{ClaimKey, Name, NodeKey, PodKey, Shared, Timestamp};
 use crate::reason::{Reason, Status};
 use crate::state::{ClaimState, State};
@@ -161,15 +159,5 @@ pub(crate) fn reachable(
 /// The one node that an allocation is bound to.
 fn bound_to(claim: &Pinned) -> Option<Name> {
     let [term] = claim.nodes.as_deref()? else { return None };
-    term.iter().find_map(|requirement| match requirement {
-        NodeRequirement::NameIs(name) => Some(name.clone()),
-        NodeRequirement::In(..)
-        | NodeRequirement::NotIn(..)
-        | NodeRequirement::Exists(_)
-        | NodeRequirement::DoesNotExist(_)
-        | NodeRequirement::Gt(..)
-        | NodeRequirement::Lt(..)
-        | NodeRequirement::NameIsNot(_)
-        | NodeRequirement::Never => None,
-    })
+    names(term).next().cloned()
 }

@@ -93,7 +93,7 @@ fn narrows(terms: &[NodeTerm]) -> bool {
 }
 
 /// The nodes that a term names by `metadata.name In`.
-fn names(term: &NodeTerm) -> impl Iterator<Item = &Name> {
+pub(super) fn names(term: &NodeTerm) -> impl Iterator<Item = &Name> {
     term.iter().filter_map(|requirement| match requirement {
         NodeRequirement::NameIs(name) => Some(name),
         NodeRequirement::In(..)

@@ -3,7 +3,7 @@
 
 use super::State;
 use crate::facts::{
-    Allocation, ClaimUse, Grant, HeldDevice, NodeRequirement, NodeTerm, Reach, Seat, User,
+    Allocation, ClaimUse, HeldDevice, NodeRequirement, NodeTerm, Reach, Seat, User,
 };
 use crate::name::{ClaimKey, FlightId, NodeKey, PodKey};
 
@@ -45,7 +45,7 @@ impl State {
         let mut own = Vec::new();
         for (at, claim) in request.claims.iter().enumerate() {
             let grants = seat.grants.iter().filter(|g| usize::from(g.claim) == at);
-            let devices: Box<[HeldDevice]> = grants.map(held_device).collect();
+            let devices: Box<[HeldDevice]> = grants.map(HeldDevice::granted).collect();
             match claim {
                 ClaimUse::Named(_) if request.claims[..at].contains(claim) => {}
                 ClaimUse::Named(key) => self.take_named(key, devices, seat, taken),
@@ -59,7 +59,7 @@ impl State {
         let extended = request.claims.len();
         if !self.own_claim_is_held(seat, extended) {
             let grants = seat.grants.iter().filter(|g| usize::from(g.claim) == extended);
-            own.extend(grants.map(held_device));
+            own.extend(grants.map(HeldDevice::granted));
         }
         taken.held.devices = own.into();
     }
@@ -251,15 +251,5 @@ impl State {
             .flat_map(|f| &f.seats)
             .filter(|seat| usize::from(seat.role) == role && !shown(seat))
             .count() as u32
-    }
-}
-
-fn held_device(grant: &Grant) -> HeldDevice {
-    HeldDevice {
-        device: grant.device.clone(),
-        admin: grant.admin,
-        share: grant.share.is_some(),
-        consumed: grant.share.clone().unwrap_or_default(),
-        consumes: Box::default(),
     }
 }

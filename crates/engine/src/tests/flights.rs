@@ -47,7 +47,7 @@ fn shown_after(
         let mut written = Vec::new();
         for (at, claim) in request.claims.iter().enumerate() {
             let of = seat.grants.iter().filter(|g| usize::from(g.claim) == at);
-            let devices: Box<[HeldDevice]> = of.map(held_device).collect();
+            let devices: Box<[HeldDevice]> = of.map(HeldDevice::granted).collect();
             let key = match claim {
                 ClaimUse::Named(key) => key.clone(),
                 ClaimUse::Own(spec) | ClaimUse::PerGroup(spec) => {
@@ -92,7 +92,7 @@ fn shown_extended(
     member: &mut Member,
 ) -> Option<Change> {
     let of = seat.grants.iter().filter(|g| usize::from(g.claim) == request.claims.len());
-    let devices: Box<[HeldDevice]> = of.map(held_device).collect();
+    let devices: Box<[HeldDevice]> = of.map(HeldDevice::granted).collect();
     if devices.is_empty() {
         return None;
     }
@@ -108,16 +108,6 @@ fn shown_extended(
         deleting: false,
     };
     Some(Change::Claim(key, Some(claim)))
-}
-
-fn held_device(grant: &Grant) -> HeldDevice {
-    HeldDevice {
-        device: grant.device.clone(),
-        admin: grant.admin,
-        share: grant.share.is_some(),
-        consumed: grant.share.clone().unwrap_or_default(),
-        consumes: Box::default(),
-    }
 }
 
 #[test]
