@@ -22,6 +22,7 @@ pub(super) fn notes(
     unaligned: Option<u16>,
 ) -> Vec<String> {
     let mut found = AlignWords { unaligned, ..AlignWords::default() };
+    let links = view.node.as_ref().and_then(|node| world.links(&NodeKey(Name::new(node))));
     for (claim, rule) in wishes(world, info, pod) {
         let own = |name: &str| claim.is_none_or(|claim| *claim.claim.key().0.name == *name);
         let devices: Vec<DeviceKey> =
@@ -30,17 +31,14 @@ pub(super) fn notes(
             continue;
         }
         let level = level(rule.level);
-        let kept = rule.strength == Strength::Required || unaligned == Some(0);
-        let node = view.node.as_ref().map(|node| NodeKey(Name::new(node)));
-        let links =
-            || world.links(node.as_ref()?).map(|links| words::in_one(links, &devices, level));
-        let kept = kept || links() == Some(true);
+        let kept = rule.strength == Strength::Required
+            || unaligned == Some(0)
+            || links.is_some_and(|links| words::in_one(links, &devices, level));
         let levels = if kept { &mut found.kept } else { &mut found.unmet };
         if !levels.contains(&level) {
             levels.push(level);
         }
-        let of_node = node.as_ref().and_then(|node| world.links(node));
-        let lost = devices.iter().filter(|d| kept && !is_located(world, of_node, d, level));
+        let lost = devices.iter().filter(|d| kept && !is_located(world, links, d, level));
         for device in lost {
             if !found.lost.contains(&device.device) {
                 found.lost.push(device.device.clone());
