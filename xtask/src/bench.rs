@@ -8,6 +8,9 @@ mod dra;
 mod fleet;
 mod kinds;
 mod objects;
+// The same questions as the tests put, so that both speak of the same worlds.
+#[path = "../../crates/cluster/tests/peers/question.rs"]
+mod question;
 mod rows;
 mod upstream;
 mod world;

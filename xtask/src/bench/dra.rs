@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use phalanx_cluster::plan::{PlanOptions, plan};
 use phalanx_cluster::world::World;
-use phalanx_cluster::{Compat, Gate, Lowering, ObjectEvent, Source, Version};
+use phalanx_cluster::{Lowering, ObjectEvent, Source};
 use phalanx_engine::Act;
-use phalanx_objects::Object;
 use serde_json::{Value, json};
 
+use super::question::Question;
 use super::{median, time, upstream};
 use crate::run::{Done, root};
 
@@ -25,18 +25,6 @@ const COMPILED: Duration = Duration::from_micros(30);
 
 /// How many of the slowest are printed.
 const SLOWEST: usize = 10;
-
-/// One recorded world: objects as both sides get them.
-pub(crate) struct Question {
-    pub(crate) name: String,
-    pub(crate) features: Vec<String>,
-    pub(crate) node: Value,
-    pub(crate) slices: Vec<Value>,
-    pub(crate) classes: Vec<Value>,
-    pub(crate) claims: Vec<Value>,
-    /// Claims that hold what is in use.
-    pub(crate) held: Vec<Value>,
-}
 
 /// How long one side took, or the other.
 #[derive(Clone, Debug)]
@@ -90,7 +78,7 @@ pub(crate) fn measure(runs: usize) -> Done {
 pub(crate) fn compare(questions: &[Question], runs: usize) -> Result<Vec<Compared>, String> {
     let mut input = String::new();
     for question in questions {
-        writeln!(input, "{}", question.to_json()).map_err(|e| e.to_string())?;
+        writeln!(input, "{}", to_json(question)).map_err(|e| e.to_string())?;
     }
     let theirs = answers(&input, runs)?;
     let theirs = theirs.lines().map(|line| line.split('\t').collect::<Vec<_>>());
@@ -103,7 +91,7 @@ pub(crate) fn compare(questions: &[Question], runs: usize) -> Result<Vec<Compare
             return Err(format!("upstream's allocator answered {name}, not {}.", question.name));
         }
         let nanos = |text: &str| text.parse().map(Duration::from_nanos).unwrap_or_default();
-        let Asked { ours, parts, placed, steps } = question.ask(runs)?;
+        let Asked { ours, parts, placed, steps } = ask(question, runs)?;
         all.push(Compared {
             name: name.to_owned(),
             ours,
@@ -185,88 +173,49 @@ fn table(sorted: &[&Compared]) {
     }
 }
 
-impl Question {
-    fn to_json(&self) -> Value {
-        json!({"name": self.name, "features": self.features, "node": self.node,
-            "slices": self.slices, "classes": self.classes, "claims": self.claims,
-            "held": self.held})
-    }
-
-    /// The gates that are on; whatever else there is is off.
-    fn compat(&self) -> Compat {
-        let named = |gate: &Gate| self.features.iter().any(|name| name == gate.as_str());
-        let on = Gate::ALL.iter().copied().filter(named);
-        Compat::exactly(Version::V1_37, on.chain([Gate::DynamicResourceAllocation]))
-    }
-
-    /// The objects, with a pod that uses the claims. Past the reader's validation, for some recorded
-    /// worlds are none that an API server would store.
-    fn objects(&self) -> Result<Vec<Object>, String> {
-        let mut node = self.node.clone();
-        node["status"]["allocatable"] = json!({"cpu": "64", "memory": "512Gi", "pods": "110"});
-        let mut objects = vec![Object::Node(parsed(&node)?)];
-        for slice in &self.slices {
-            objects.push(Object::ResourceSlice(parsed(slice)?));
-        }
-        for class in &self.classes {
-            objects.push(Object::DeviceClass(parsed(class)?));
-        }
-        let mut uses = Vec::new();
-        for (index, claim) in self.claims.iter().enumerate() {
-            let name = &claim["metadata"]["name"];
-            uses.push(json!({"name": format!("c{index}"), "resourceClaimName": name}));
-            objects.push(Object::ResourceClaim(parsed(claim)?));
-        }
-        for claim in &self.held {
-            objects.push(Object::ResourceClaim(parsed(claim)?));
-        }
-        let pod = json!({"metadata": {"name": "asks", "namespace": "default"},
-            "spec": {"containers": [{"name": "c"}], "resourceClaims": uses}});
-        objects.push(Object::Pod(parsed(&pod)?));
-        Ok(objects)
-    }
-
-    /// The median time until the answer stands, and the answer.
-    fn ask(&self, runs: usize) -> Result<Asked, String> {
-        let objects = self.objects()?;
-        let compat = self.compat();
-        let mut times = Vec::new();
-        let mut parts: [Vec<Duration>; 3] = Default::default();
-        let (mut placed, mut steps) = (false, 0);
-        // The first run finds nothing in the processor's caches; upstream has one before as well.
-        for run in 0..=runs {
-            let events: Vec<ObjectEvent> = (0..)
-                .zip(objects.iter().cloned())
-                .map(|(ordinal, object)| {
-                    let source = Source { ordinal, ..Source::default() };
-                    ObjectEvent::Applied(Box::new(object), source)
-                })
-                .collect();
-            let compat = compat.clone();
-            let (absorbed, mut world) = time(|| {
-                let mut world = World::new(Lowering::new(compat));
-                for event in events {
-                    world.absorb(event);
-                }
-                world
-            });
-            let (settled, ()) = time(|| world.settle());
-            let (decided, plan) = time(|| plan(&mut world, &PlanOptions::default()));
-            placed = plan.decision.acts.iter().any(|act| matches!(act, Act::Place(..)));
-            steps = plan.decision.spent.steps;
-            if run > 0 {
-                times.push(absorbed + settled + decided);
-                for (all, one) in parts.iter_mut().zip([absorbed, settled, decided]) {
-                    all.push(one);
-                }
-            }
-        }
-        Ok(Asked { ours: median(times), parts: parts.map(median), placed, steps })
-    }
+/// What upstream's side is asked.
+fn to_json(question: &Question) -> Value {
+    json!({"name": question.name, "features": question.features, "node": question.node,
+        "slices": question.slices, "classes": question.classes, "claims": question.claims,
+        "held": question.held})
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, String> {
-    serde_json::from_value(value.clone()).map_err(|e| format!("{value}: {e}."))
+/// The median time until the answer stands, and the answer.
+fn ask(question: &Question, runs: usize) -> Result<Asked, String> {
+    let objects = question.objects()?;
+    let compat = question.compat();
+    let mut times = Vec::new();
+    let mut parts: [Vec<Duration>; 3] = Default::default();
+    let (mut placed, mut steps) = (false, 0);
+    // The first run finds nothing in the processor's caches; upstream has one before as well.
+    for run in 0..=runs {
+        let events: Vec<ObjectEvent> = (0..)
+            .zip(objects.iter().cloned())
+            .map(|(ordinal, object)| {
+                let source = Source { ordinal, ..Source::default() };
+                ObjectEvent::Applied(Box::new(object), source)
+            })
+            .collect();
+        let compat = compat.clone();
+        let (absorbed, mut world) = time(|| {
+            let mut world = World::new(Lowering::new(compat));
+            for event in events {
+                world.absorb(event);
+            }
+            world
+        });
+        let (settled, ()) = time(|| world.settle());
+        let (decided, plan) = time(|| plan(&mut world, &PlanOptions::default()));
+        placed = plan.decision.acts.iter().any(|act| matches!(act, Act::Place(..)));
+        steps = plan.decision.spent.steps;
+        if run > 0 {
+            times.push(absorbed + settled + decided);
+            for (all, one) in parts.iter_mut().zip([absorbed, settled, decided]) {
+                all.push(one);
+            }
+        }
+    }
+    Ok(Asked { ours: median(times), parts: parts.map(median), placed, steps })
 }
 
 /// The recorded worlds of a file in which the caller has time; none where the file is not there.
@@ -281,78 +230,8 @@ fn recorded(file: &str) -> Result<Option<Vec<Question>>, String> {
     for line in text.lines() {
         let world: Value = serde_json::from_str(line).map_err(|e| format!("{file}: {e}."))?;
         if world["context"] == "live" {
-            all.push(question(&world));
+            all.push(Question::of(&world));
         }
     }
     Ok(Some(all))
-}
-
-fn list(of: &Value, pointer: &str) -> Vec<Value> {
-    of.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default()
-}
-
-fn question(world: &Value) -> Question {
-    let strings = |all: Vec<Value>| {
-        all.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
-    };
-    let mut claims = list(world, "/claims");
-    for (at, claim) in claims.iter_mut().enumerate() {
-        claim["metadata"] = json!({"name": format!("claim-{at}"), "namespace": "default"});
-        claim["status"] = json!({});
-    }
-    Question {
-        name: world["name"].as_str().unwrap_or_default().to_owned(),
-        features: strings(list(world, "/features")),
-        node: world["node"].clone(),
-        slices: slices(list(world, "/slices")),
-        classes: list(world, "/classes"),
-        claims,
-        held: held(&world["allocatedState"]),
-    }
-}
-
-/// The slices in their order. Names are keys in a cluster, and in a few worlds they are not: here
-/// each has its own, and they sort as the recorded ones do.
-fn slices(recorded: Vec<Value>) -> Vec<Value> {
-    let mut order: Vec<usize> = (0..recorded.len()).collect();
-    order.sort_by_key(|at| recorded[*at]["metadata"]["name"].as_str().unwrap_or("").to_owned());
-    let mut named = recorded;
-    for (rank, at) in order.into_iter().enumerate() {
-        named[at]["metadata"]["name"] = json!(format!("slice-{rank:04}"));
-    }
-    named
-}
-
-/// Claims that hold what is in use. The capacity that the shares of a device take together is on the
-/// first of them.
-fn held(state: &Value) -> Vec<Value> {
-    let key = |d: &Value| [&d["driver"], &d["pool"], &d["device"]].map(Clone::clone);
-    let result = |d: &Value| json!({"request": "r", "driver": d["driver"], "pool": d["pool"], "device": d["device"]});
-    let mut all: Vec<Value> = list(state, "/allocatedDevices").iter().map(result).collect();
-    let mut taken = list(state, "/aggregatedCapacity");
-    for share in list(state, "/allocatedSharedDeviceIDs") {
-        let mut one = result(&share);
-        one["shareID"] = share["shareID"].clone();
-        if let Some(at) = taken.iter().position(|taken| key(taken) == key(&share)) {
-            one["consumedCapacity"] = taken.swap_remove(at)["consumedCapacity"].clone();
-        }
-        all.push(one);
-    }
-    for taken in taken {
-        let mut share = result(&taken);
-        share["shareID"] = json!("aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaab");
-        share["consumedCapacity"] = taken["consumedCapacity"].clone();
-        all.push(share);
-    }
-    let claim = |(index, result): (usize, Value)| {
-        json!({
-            "metadata": {"name": format!("held-{index}"), "namespace": "others"},
-            "spec": {"devices": {}},
-            "status": {
-                "allocation": {"devices": {"results": [result]}},
-                "reservedFor": [{"resource": "pods", "name": "other", "uid": "other"}],
-            },
-        })
-    };
-    all.into_iter().enumerate().map(claim).collect()
 }

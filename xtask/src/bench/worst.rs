@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::dra::{Question, compare};
+use super::dra::compare;
 use super::kinds::{class, counter_set, of_profile, partitions, shareable, slice};
+use super::question::Question;
 use crate::run::Done;
 
 const DRIVER: &str = "gpu.example.com";

@@ -8,11 +8,12 @@ use phalanx_cluster::audit::audit_objects;
 use phalanx_cluster::plan::{PlanOptions, plan, why};
 use phalanx_cluster::raise::{Write, raise};
 use phalanx_cluster::world::World;
-use phalanx_cluster::{Compat, Gate, Lowering, ObjectEvent, Source, Version};
+use phalanx_cluster::{Gate, Lowering, ObjectEvent, Source};
 use phalanx_engine::{DeviceOrder, GroupKey, Name, Policy, Scoped, Status, audit};
-use phalanx_objects::{Object, Quantity};
+use phalanx_objects::Quantity;
 use serde_json::{Map, Value, json};
 
+use super::question::{Question, claim_name};
 use super::shared::{lines, list, text};
 
 /// Upstream's order, to the letter.
@@ -244,8 +245,9 @@ struct Asked {
 
 /// The plan for one pod that uses the world's claims.
 fn ask(recorded: &Value, policy: Policy) -> Asked {
-    let mut world = World::new(Lowering::new(compat(recorded)));
-    for (ordinal, object) in (0..).zip(objects(recorded)) {
+    let question = Question::of(recorded);
+    let mut world = World::new(Lowering::new(question.compat()));
+    for (ordinal, object) in (0..).zip(question.objects().expect(&question.name)) {
         let source = Source { file: "test.json".into(), line: 1, ordinal };
         world.absorb(ObjectEvent::Applied(Box::new(object), source));
     }
@@ -304,10 +306,6 @@ fn granted(
     bound.then(|| (0..claims).map(of).collect())
 }
 
-fn claim_name(at: usize) -> String {
-    format!("claim-{at}")
-}
-
 /// An allocation with nothing that is empty, quantities by value, shares without their ID, and the
 /// values of requirements as a set.
 fn plain(allocation: &Value) -> Value {
@@ -360,106 +358,14 @@ fn tidy(value: &Value) -> Value {
     }
 }
 
-/// The gates that are on; whatever else there is is off, also what 1.37 has on for good.
-pub(crate) fn compat(recorded: &Value) -> Compat {
-    let on: Vec<&str> = list(recorded, "/features").iter().filter_map(Value::as_str).collect();
-    let gates = Gate::ALL.iter().copied();
-    let base = [Gate::DynamicResourceAllocation];
-    let on = gates.filter(|gate| on.contains(&gate.as_str())).chain(base);
-    Compat::exactly(Version::V1_37, on)
-}
-
-fn object<T: serde::de::DeserializeOwned>(value: Value) -> Object
-where
-    Object: From<T>,
-{
-    let object: T = serde_json::from_value(value).expect("an object");
-    Object::from(object)
-}
-
-pub(crate) fn objects(recorded: &Value) -> Vec<Object> {
-    use phalanx_objects::core::{Node, Pod};
-    use phalanx_objects::resource::{DeviceClass, ResourceClaim, ResourceSlice};
-    let mut node = recorded["node"].clone();
-    node["status"]["allocatable"] = json!({"cpu": "64", "memory": "512Gi", "pods": "110"});
-    let mut objects = vec![object::<Node>(node)];
-    objects.extend(slices(recorded).into_iter().map(object::<ResourceSlice>));
-    objects.extend(list(recorded, "/classes").iter().cloned().map(object::<DeviceClass>));
-    let mut uses = Vec::new();
-    for (at, claim) in list(recorded, "/claims").iter().enumerate() {
-        let mut claim = claim.clone();
-        claim["metadata"] = json!({"name": claim_name(at), "namespace": "default"});
-        claim["status"] = json!({});
-        uses.push(json!({"name": format!("c{at}"), "resourceClaimName": claim_name(at)}));
-        objects.push(object::<ResourceClaim>(claim));
-    }
-    objects.extend(held(recorded).into_iter().enumerate().map(|(at, result)| {
-        object::<ResourceClaim>(json!({
-            "metadata": {"name": format!("held-{at}"), "namespace": "others"},
-            "status": {
-                "allocation": {"devices": {"results": [result]}},
-                "reservedFor": [{"resource": "pods", "name": "other", "uid": "other"}],
-            },
-        }))
-    }));
-    objects.push(object::<Pod>(json!({
-        "metadata": {"name": "asks", "namespace": "default"},
-        "spec": {"containers": [{"name": "c"}], "resourceClaims": uses},
-    })));
-    objects
-}
-
-/// The slices in their order. Names are keys in a cluster, and in a few worlds they are not: here
-/// each has its own, and they sort as the recorded ones do, equal ones by their place.
-fn slices(recorded: &Value) -> Vec<Value> {
-    let slices = list(recorded, "/slices");
-    let mut order: Vec<usize> = (0..slices.len()).collect();
-    order.sort_by_key(|at| text(&slices[*at], "/metadata/name"));
-    let mut named = slices.to_vec();
-    for (rank, at) in order.into_iter().enumerate() {
-        named[at]["metadata"]["name"] = json!(format!("slice-{rank:04}"));
-    }
-    named
-}
-
 /// The names of the slices of pools of which the node sees any.
 fn seen(recorded: &Value) -> BTreeSet<String> {
     let node = text(recorded, "/node/metadata/name");
-    let slices = slices(recorded);
+    let slices = Question::of(recorded).slices;
     let pool =
         |slice: &Value| (slice["spec"]["driver"].clone(), slice["spec"]["pool"]["name"].clone());
     let here = |slice: &&Value| ["", node].contains(&text(slice, "/spec/nodeName"));
     let pools: Vec<(Value, Value)> = slices.iter().filter(here).map(pool).collect();
     let of = slices.iter().filter(|slice| pools.contains(&pool(slice)));
     of.map(|slice| text(slice, "/metadata/name").to_owned()).collect()
-}
-
-/// Devices and shares in use. The capacity that the shares of a device take together is on the
-/// first of them.
-fn held(recorded: &Value) -> Vec<Value> {
-    let state = &recorded["allocatedState"];
-    let key = |d: &Value| (d["driver"].clone(), d["pool"].clone(), d["device"].clone());
-    let result = |d: &Value| json!({"request": "r", "driver": d["driver"], "pool": d["pool"], "device": d["device"]});
-    let mut all: Vec<Value> = list(state, "/allocatedDevices").iter().map(result).collect();
-    let shares = list(state, "/allocatedSharedDeviceIDs");
-    let taken = list(state, "/aggregatedCapacity");
-    let mut first: Vec<_> = Vec::new();
-    for share in shares {
-        let mut share_of = result(share);
-        share_of["shareID"] = share["shareID"].clone();
-        if !first.contains(&key(share)) {
-            first.push(key(share));
-            if let Some(taken) = taken.iter().find(|taken| key(taken) == key(share)) {
-                share_of["consumedCapacity"] = taken["consumedCapacity"].clone();
-            }
-        }
-        all.push(share_of);
-    }
-    for taken in taken.iter().filter(|taken| !first.contains(&key(taken))) {
-        let mut share_of = result(taken);
-        share_of["shareID"] = json!("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaab");
-        share_of["consumedCapacity"] = taken["consumedCapacity"].clone();
-        all.push(share_of);
-    }
-    all
 }

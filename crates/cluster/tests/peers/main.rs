@@ -6,6 +6,8 @@ mod allocator;
 #[cfg(test)]
 mod predicates;
 #[cfg(test)]
+mod question;
+#[cfg(test)]
 mod shared;
 #[cfg(test)]
 mod slices;

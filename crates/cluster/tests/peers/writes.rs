@@ -3,8 +3,8 @@
 use phalanx_cluster::world::World;
 use phalanx_cluster::{Gate, Lowering, ObjectEvent, Source};
 
-use super::allocator::{compat, objects};
-use super::shared::{lines, text};
+use super::question::Question;
+use super::shared::lines;
 use super::written::{Checked, check};
 
 /// Gates without which fields of devices are not looked at.
@@ -21,12 +21,13 @@ fn generated_worlds_are_written_as_the_api_accepts_them() {
     let Some(worlds) = lines("dra/generated-worlds.jsonl") else { return };
     let mut all = Checked::default();
     for recorded in &worlds {
-        let compat = compat(recorded);
+        let question = Question::of(recorded);
+        let compat = question.compat();
         if !NEEDED.iter().all(|gate| compat.is_on(*gate)) {
             continue;
         }
         let mut world = World::new(Lowering::new(compat));
-        for (ordinal, object) in (0..).zip(objects(recorded)) {
+        for (ordinal, object) in (0..).zip(question.objects().expect(&question.name)) {
             let source = Source { ordinal, ..Source::default() };
             world.absorb(ObjectEvent::Applied(Box::new(object), source));
         }
@@ -34,7 +35,7 @@ fn generated_worlds_are_written_as_the_api_accepts_them() {
         let before = all.wrong.len();
         check(&mut world, &mut all);
         let new = all.wrong.get(before..).unwrap_or_default();
-        assert!(new.is_empty(), "{}: {new:#?}", text(recorded, "/name"));
+        assert!(new.is_empty(), "{}: {new:#?}", question.name);
     }
     println!("looked at {:?}", all.seen);
     assert!(all.seen.get("allocations").is_some_and(|n| *n >= 500), "{:?}", all.seen);
