@@ -29,31 +29,51 @@ const NVLINK_GBPS: [(f64, &[&str]); 4] = [
 
 /// Where a device with these attributes sits, and whether it is a network card.
 pub(crate) fn place(attributes: &BTreeMap<String, DeviceAttribute>, names: &mut Names) -> Place {
-    let find = |wanted: &str| {
-        let standard = attributes.get(&format!("{STANDARD}{wanted}"));
-        let own = || {
-            let mut of = attributes.iter().filter(|(name, _)| without_domain(name) == wanted);
-            of.next().map(|(_, value)| value)
-        };
-        standard.or_else(own)
-    };
-    let root = match find("pcieRoot") {
+    let (mut roots, mut nodes, mut nic) = (Found::default(), Found::default(), false);
+    for (name, value) in attributes {
+        match without_domain(name) {
+            "pcieRoot" => roots.see(name, value),
+            "numaNode" => nodes.see(name, value),
+            other => nic |= OF_NICS.contains(&other),
+        }
+    }
+    let root = match roots.counts() {
         Some(DeviceAttribute::String(root)) => Some(names.get(&pcie_root(root))),
         Some(_) | None => None,
     };
-    let numa = match find("numaNode") {
+    let numa = match nodes.counts() {
         Some(DeviceAttribute::Int(node)) => Some(*node),
         // KEP-6072: the node that it is on stands first, those near it follow.
         Some(DeviceAttribute::Ints(nodes)) => nodes.first().copied(),
         Some(_) | None => None,
     };
     let numa = numa.filter(|node| *node >= 0).map(|node| names.get(&node.to_string()));
-    let nic = attributes.keys().any(|name| OF_NICS.contains(&without_domain(name)));
     Place { root, numa, nic }
 }
 
+/// The values under one name, whatever its domain.
+#[derive(Default)]
+struct Found<'a> {
+    standard: Option<&'a DeviceAttribute>,
+    first: Option<&'a DeviceAttribute>,
+}
+
+impl<'a> Found<'a> {
+    fn see(&mut self, name: &str, value: &'a DeviceAttribute) {
+        // With no other slash in it, the rest of a standard name is the name itself.
+        if name.strip_prefix(STANDARD).is_some_and(|rest| !rest.contains('/')) {
+            self.standard = Some(value);
+        }
+        self.first.get_or_insert(value);
+    }
+
+    fn counts(&self) -> Option<&'a DeviceAttribute> {
+        self.standard.or(self.first)
+    }
+}
+
 fn without_domain(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
+    name.rsplit_once('/').map_or(name, |(_, bare)| bare)
 }
 
 /// A PCIe root complex as `0000:07`, however it is spelled: `pci0000:07` (the kernel's directory),

@@ -60,8 +60,7 @@ impl Reader<'_> {
         };
         let mut devices = Vec::new();
         for (index, device) in spec.devices.iter().enumerate() {
-            let path = format!("spec.devices[{index}]");
-            devices.push(self.device(&driver, device, per_device, &path));
+            devices.push(self.device(&driver, device, per_device.then_some(index)));
         }
         SliceRecord {
             header: Header::new(&object.metadata, source),
@@ -155,12 +154,12 @@ impl Reader<'_> {
         if per_device { Reach::PerDevice } else { Reach::Unknown }
     }
 
+    /// The compact form of a device; with its index where each device says which nodes reach it.
     fn device(
         &mut self,
         driver: &Name,
         device: &ObjectDevice,
-        per_device: bool,
-        path: &str,
+        reaching: Option<usize>,
     ) -> DeviceRecord {
         let mut attributes: BTreeMap<AttributeName, Value> = BTreeMap::new();
         for (name, value) in &device.attributes {
@@ -174,7 +173,7 @@ impl Reader<'_> {
                 attributes.entry(id).or_insert(value);
             }
         }
-        let kind = self.kind(device, per_device, path);
+        let kind = self.kind(device, reaching);
         let kind = match self.kinds.get(&kind) {
             Some(shared) => shared.clone(),
             None => {
@@ -189,16 +188,16 @@ impl Reader<'_> {
         }
     }
 
-    fn kind(&mut self, device: &ObjectDevice, per_device: bool, path: &str) -> Shared<DeviceKind> {
+    fn kind(&mut self, device: &ObjectDevice, reaching: Option<usize>) -> Shared<DeviceKind> {
         let multiple = device.allow_multiple_allocations;
         let capacity = device.capacity.iter().map(|(name, c)| self.capacity(name, c)).collect();
-        let reach = per_device.then(|| {
+        let reach = reaching.map(|index| {
             self.reach(
                 device.node_name.as_deref(),
                 device.node_selector.as_ref(),
                 device.all_nodes,
                 false,
-                path,
+                &format!("spec.devices[{index}]"),
             )
         });
         let place = super::place::place(&device.attributes, self.names);

@@ -136,6 +136,9 @@ pub(crate) fn choose(
         };
     }
     let problem = Problem::new(lens);
+    if problem.hopeless {
+        return Err(explain(&lens, steps));
+    }
     if !upstream && problem.could_put_cards_last() {
         return cards_last(&problem, steps);
     }

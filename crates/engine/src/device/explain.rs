@@ -108,10 +108,13 @@ fn line_alone(lens: &Lens<'_>, line: usize, steps: &mut u64) -> Result<Option<Fa
 
 /// The counts of one alternative, check by check.
 pub(super) fn stage_facts(lens: &Lens<'_>, line: usize, at: usize) -> DeviceFacts {
+    counts(lens, line, at, &Sifted::new(lens, alternative(lens.want, line, at)))
+}
+
+fn counts(lens: &Lens<'_>, line: usize, at: usize, sifted: &Sifted) -> DeviceFacts {
     let (claim, _, request) = request(lens.want, line);
     let alternative = &request.alternatives[at];
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let sifted = Sifted::new(lens, alternative);
     DeviceFacts {
         claim: lens.want.claims[claim].0,
         request: Some(match &alternative.name {
@@ -184,8 +187,8 @@ impl Sifted {
 /// Why one alternative of one request fails; `lens` looks at nothing else.
 fn alone(lens: &Lens<'_>, line: usize, at: usize, steps: &mut u64) -> Result<Failed, Cut> {
     let alternative = alternative(lens.want, line, at);
-    let facts = stage_facts(lens, line, at);
     let sifted = Sifted::new(lens, alternative);
+    let facts = counts(lens, line, at, &sifted);
     if let Some(failed) = pool_failed(lens.shape, &sifted, &facts) {
         return Ok(failed);
     }

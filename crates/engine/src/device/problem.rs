@@ -152,6 +152,13 @@ pub(super) struct Line<'a> {
     pub(super) twin: Option<usize>,
 }
 
+impl Line<'_> {
+    /// Whether no alternative has the devices that it asks for.
+    fn is_short(&self) -> bool {
+        self.choices.iter().all(|choice| bits::count(&choice.fit) < choice.count)
+    }
+}
+
 /// One alternative of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Choice<'a> {
@@ -216,7 +223,7 @@ pub(super) struct Problem<'a> {
     pub(super) rest: Vec<usize>,
     /// The least that the lines from here on add.
     pub(super) rest_least: Vec<Least>,
-    /// It was seen at once that nothing fits.
+    /// It was seen at once that nothing fits; what only a search needs was left out then.
     pub(super) hopeless: bool,
 }
 
@@ -244,8 +251,16 @@ impl<'a> Problem<'a> {
         let sieved = problem.sieve_all();
         problem.place(&sieved);
         problem.fill_lines(sieved);
+        // Rules only take from what fits: without enough of it nothing more need be worked out.
+        problem.hopeless = problem.lines.iter().any(|line| line.is_short());
+        if problem.hopeless {
+            return problem;
+        }
         problem.add_axes();
         problem.narrow();
+        if problem.hopeless {
+            return problem;
+        }
         problem.spans = Spans::of(&problem);
         if lens.cards_last {
             let spans = &problem.spans;

@@ -46,6 +46,7 @@ pub(super) enum Aim {
 }
 
 /// How a search ended.
+#[derive(Default)]
 pub(super) struct Outcome {
     /// The best set found, and its cost.
     pub(super) best: Option<(Standing, Vec<Chosen>)>,
@@ -63,12 +64,13 @@ enum Flow {
 
 /// Searches `problem`. `steps` is what may be spent.
 pub(super) fn search(problem: &Problem<'_>, aim: Aim, steps: &mut u64) -> Outcome {
+    if problem.hopeless {
+        return Outcome::default();
+    }
     let packed = if aim == Aim::Best { packed(problem, steps) } else { None };
     let mut search = Search::new(problem, aim, steps);
     search.best = packed;
-    if !problem.hopeless {
-        let _ended = search.line(0);
-    }
+    let _ended = search.line(0);
     let Search { best, equal, cut, .. } = search;
     Outcome { best, equal, cut }
 }
@@ -78,7 +80,7 @@ const PACK_STEPS: u64 = 20_000;
 
 /// A set of partitions that are packed as well as can be: a good one to begin with.
 fn packed(problem: &Problem<'_>, steps: &mut u64) -> Option<(Standing, Vec<Chosen>)> {
-    let packing = problem.packing.as_ref().filter(|_| !problem.hopeless)?;
+    let packing = problem.packing.as_ref()?;
     let mut few = (*steps).min(PACK_STEPS);
     *steps -= few;
     let mut search = Search::new(problem, Aim::First, &mut few);
