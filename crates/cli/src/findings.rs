@@ -1,7 +1,7 @@
 //! What is wrong in the input, as a reader of a terminal wants it: with the line itself and a caret
 //! where the reader of the file kept it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use phalanx_cluster::edit::Target;
@@ -126,11 +126,10 @@ impl Findings {
 
     /// Takes what only the answer found into the list, and gives the document the whole of it.
     pub(crate) fn take(&mut self, document: &mut Document) {
-        for view in std::mem::take(&mut document.findings) {
-            if !self.views.contains(&view) {
-                self.push(view, None);
-            }
-        }
+        let told: BTreeSet<&FindingView> = self.views.iter().collect();
+        let mut found = std::mem::take(&mut document.findings);
+        found.retain(|view| !told.contains(view));
+        self.views.extend(found);
         document.findings = self.views.clone();
     }
 

@@ -200,17 +200,13 @@ impl Lowering {
     fn of_slices(&self, key: &PoolKey) -> Option<(PoolTrouble, Finding)> {
         let slices: Vec<&SliceRecord> =
             self.current(key).map(|slice| &**slice).filter(|slice| !slice.opaque).collect();
-        let lacking = lacking(&slices);
-        if lacking.is_none() && contradiction(&slices).is_none() {
-            return None;
-        }
+        let (first, trouble, what) = lacking(&slices).or_else(|| {
+            let (slice, what) = contradiction(&slices)?;
+            Some((slice, PoolTrouble::Invalid, format!("contradicts itself: {what}")))
+        })?;
         let sighted = self.sighted(key);
         let of_others = || {
             let users = sighted.users();
-            let (first, trouble, what) = lacking.or_else(|| {
-                let (slice, what) = contradiction(&slices)?;
-                Some((slice, PoolTrouble::Invalid, format!("contradicts itself: {what}")))
-            })?;
             let older = || {
                 let pool = self.objects.pools.get(key);
                 pool.is_some_and(|p| p.slices.values().any(|s| s.generation < first.generation))
@@ -231,7 +227,7 @@ impl Lowering {
                      slices are complete."
                 ),
             };
-            Some((first, trouble, format!("{what}. {so}")))
+            (first, trouble, format!("{what}. {so}"))
         };
         let by_itself = || {
             let mut alone = sighted.alone.iter();
@@ -247,8 +243,7 @@ impl Lowering {
                 Some((slice, PoolTrouble::Invalid, said))
             })
         };
-        let (slice, trouble, said) =
-            Some(()).filter(|()| sighted.others).and_then(|()| of_others()).or_else(by_itself)?;
+        let (slice, trouble, said) = if sighted.others { of_others() } else { by_itself()? };
         let message = format!("Pool {} of driver {} {said}", key.pool, key.driver);
         let note = (Severity::Warning, "spec".to_owned(), message);
         let reference = cluster_object(Kind::ResourceSlice, &slice.name);

@@ -3,7 +3,7 @@
 //!
 //! It is a fact beside the reason, and no promise: what works when it is asked for is a cure's.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 use phalanx_engine::{Name, NodeKey, ScalarLeft};
@@ -20,7 +20,7 @@ const NAMES_MAX: usize = 3;
 pub(super) struct Others<'a> {
     world: &'a World,
     plan: &'a Plan,
-    left: RefCell<Option<Vec<ScalarLeft>>>,
+    left: OnceCell<Vec<ScalarLeft>>,
     /// Sentences by resource and amount: many pods ask for the same.
     said: RefCell<BTreeMap<(String, i64), Option<String>>>,
     /// Free devices by resource: looking through all devices is dear.
@@ -53,20 +53,22 @@ impl<'a> Others<'a> {
 
     /// What a node has of a resource, and what is free of it once the plan is carried out.
     pub(super) fn left(&self, resource: &str, node: &NodeKey) -> Option<(i64, i64)> {
-        let mut left = self.left.borrow_mut();
-        let left = left.get_or_insert_with(|| self.world.state().scalars_left(&self.plan.decision));
+        let left = self.scalars();
         let of =
             |one: &ScalarLeft| (one.node.cmp(node)).then_with(|| (*one.resource).cmp(resource));
         let found = &left[left.binary_search_by(of).ok()?];
         Some((found.allocatable, found.free))
     }
 
+    /// What is left of each resource on each node, by node and name.
+    fn scalars(&self) -> &[ScalarLeft] {
+        self.left.get_or_init(|| self.world.state().scalars_left(&self.plan.decision))
+    }
+
     /// Other names that are free on some node, each with the node that has most of it.
     fn names(&self, resource: &str, asked: i64) -> Vec<words::OtherName> {
-        let mut left = self.left.borrow_mut();
-        let left = left.get_or_insert_with(|| self.world.state().scalars_left(&self.plan.decision));
         let mut best: BTreeMap<&str, &ScalarLeft> = BTreeMap::new();
-        for one in left.iter().filter(|one| one.free >= asked.max(1)) {
+        for one in self.scalars().iter().filter(|one| one.free >= asked.max(1)) {
             if !is_alike(resource, &one.resource) {
                 continue;
             }

@@ -363,7 +363,7 @@ pub struct GroupView {
 }
 
 /// Something wrong in the input.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FindingView {
     /// `error`, `warning` or `info`.
