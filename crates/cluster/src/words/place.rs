@@ -452,7 +452,7 @@ impl View<'_> {
         if members.len() < 3 {
             return None;
         }
-        let bottleneck = best_ring(members.len(), |a, b| self.link(members[a], members[b]));
+        let bottleneck = best_ring(members, |a, b| self.link(a, b));
         let pairs = (1..members.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
         let mut paths = pairs.map(|(a, b)| self.path(members[a], members[b]));
         paths.find(|path| path.link == bottleneck)

@@ -5,7 +5,7 @@
 //! of walking.) The two share a few functions that answer for one device or one set, and a mistake
 //! in these it would not see: what an allocation draws of capacities ([`draw`]), which compatibility
 //! groups may join ([`Members`](super::charge::Members)), how many devices stay free
-//! ([`free_left`]), and a set's best ring ([`best_ring_of`]). The brute force of the tests counts
+//! ([`free_left`]), and a set's best ring ([`best_ring`]). The brute force of the tests counts
 //! draws without policies out by itself, rings are held by trying all orders, and the oracle of the
 //! engine's tests, which is written from facts, has its own of draws, policies, groups and rings.
 //! [`free_left`] only counts; scenarios hold it.
@@ -22,7 +22,7 @@ use crate::name::Name;
 
 use super::capacity::{draw, is_plain};
 use super::choose::{Pick, Price, Standing, Want, free_left};
-use super::ring::best_ring_of;
+use super::ring::best_ring;
 use super::shape::Shape;
 use super::usage::Usage;
 use super::wear::Toll;
@@ -408,7 +408,7 @@ fn device_cost(shape: &Shape, want: &Want<'_>, picks: &[Pick]) -> DeviceCost {
     DeviceCost {
         unaligned: u16::try_from(unaligned).unwrap_or(u16::MAX),
         islands: beyond_first(islands(shape, &gpus)),
-        slowest: if dark { Link::UNKNOWN } else { best_ring_of(&gpus, link) },
+        slowest: if dark { Link::UNKNOWN } else { best_ring(&gpus, link) },
         farthest: if dark { Link::UNKNOWN } else { farthest },
         nics: NicCost { off_switch, off_root, off_numa },
         numa: beyond_first(numa.len()),

@@ -3,8 +3,8 @@
 //! Exact up to 16 devices. Beyond that a ring through all over links that are no worse than some
 //! class is looked for within a fixed effort, and counts as absent where it isn't found: the answer
 //! is never better than the truth, may be worse, and may depend on the order in which the devices
-//! are named. [`best_ring_of`] therefore names them in ascending order, so that one set has one
-//! answer whoever asks.
+//! are named. [`best_ring`] therefore names them in ascending order, so that one set has one answer
+//! whoever asks.
 
 use crate::facts::Link;
 
@@ -13,21 +13,21 @@ const EXACT: usize = 16;
 /// Devices looked at beyond that before a threshold counts as not met.
 const EFFORT: u32 = 20_000;
 
-/// [`best_ring`] through devices of a shape, in whatever order they come.
-pub(super) fn best_ring_of(devices: &[usize], link: impl Fn(usize, usize) -> Link) -> Link {
+/// The bottleneck edge of the best ring through these devices, in whatever order they are named;
+/// `link` is symmetric. One device needs no link, two have their own. Beyond 16 devices a ring that
+/// can't be found within a fixed effort counts as absent.
+pub fn best_ring(devices: &[usize], link: impl Fn(usize, usize) -> Link) -> Link {
     // Up to there the order tells nothing.
     if devices.len() <= EXACT {
-        return best_ring(devices.len(), |a, b| link(devices[a], devices[b]));
+        return ring_in_order(devices.len(), |a, b| link(devices[a], devices[b]));
     }
     let mut sorted = devices.to_vec();
     sorted.sort_unstable();
-    best_ring(sorted.len(), |a, b| link(sorted[a], sorted[b]))
+    ring_in_order(sorted.len(), |a, b| link(sorted[a], sorted[b]))
 }
 
-/// The bottleneck edge of the best ring through `0..n`, where `link` is symmetric. One device needs
-/// no link, two have their own. Beyond 16 devices a ring that can't be found within a fixed effort
-/// counts as absent, and what is found may depend on the order of the devices.
-pub fn best_ring(n: usize, link: impl Fn(usize, usize) -> Link) -> Link {
+/// [`best_ring`] through `0..n`: beyond 16 devices what is found may depend on their order.
+fn ring_in_order(n: usize, link: impl Fn(usize, usize) -> Link) -> Link {
     match n {
         0 | 1 => Link::IDEAL,
         2 => link(0, 1),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn best(n: usize, link: impl Fn(usize, usize) -> LinkClass) -> LinkClass {
-        best_ring(n, |a, b| link(a, b).into()).class()
+        ring_in_order(n, |a, b| link(a, b).into()).class()
     }
 
     fn path(edges: &[LinkClass], rest: LinkClass, a: usize, b: usize) -> LinkClass {
@@ -206,7 +206,7 @@ mod tests {
                 let worst = (0..n).map(|i| link(p[i], p[(i + 1) % n])).max();
                 best = best.min(worst.unwrap_or(Link::IDEAL));
             });
-            assert_eq!(best_ring(n, link), best, "{n} {links:?}");
+            assert_eq!(ring_in_order(n, link), best, "{n} {links:?}");
         }
     }
 
@@ -225,11 +225,11 @@ mod tests {
                 .collect();
             let link = |a: usize, b: usize| links[a.min(b) * n + a.max(b)];
             let mut order: Vec<usize> = (0..n).collect();
-            let expected = best_ring_of(&order, link);
-            assert_eq!(expected, best_ring(n, link));
+            let expected = best_ring(&order, link);
+            assert_eq!(expected, ring_in_order(n, link));
             for _ in 0..3 {
                 (1..n).for_each(|at| order.swap(at, chance.below(at + 1)));
-                assert_eq!(best_ring_of(&order, link), expected, "{order:?} {links:?}");
+                assert_eq!(best_ring(&order, link), expected, "{order:?} {links:?}");
             }
         }
     }

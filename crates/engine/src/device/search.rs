@@ -16,7 +16,7 @@ use super::charge::Charges;
 use super::choose::{Price, Standing, free_left};
 use super::packing::{Load, NEVER, Packing};
 use super::problem::{Axis, CODES, Choice, IDLE, Kind, Least, Line, MOST, ODD, OUT, Problem, SOLO};
-use super::ring::best_ring_of;
+use super::ring::best_ring;
 use super::rivals::SETS_MAX;
 use super::sets::{Members, SetRule};
 use super::spans::CardTally;
@@ -272,7 +272,7 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     fn best_ring(&self) -> Link {
-        best_ring_of(&self.accelerators, |a, b| self.p.lens.shape.link(a, b))
+        best_ring(&self.accelerators, |a, b| self.p.lens.shape.link(a, b))
     }
 
     /// What can follow when `left` more devices of a choice are to come, and the lines after it.
