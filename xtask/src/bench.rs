@@ -7,6 +7,7 @@
 mod dra;
 mod fleet;
 mod kinds;
+mod load;
 mod objects;
 // The same questions as the tests put, so that both speak of the same worlds.
 #[path = "../../crates/cluster/tests/peers/question.rs"]
@@ -42,10 +43,14 @@ pub(crate) enum Part {
     Dra,
     /// What is hard for a search, beside upstream's allocator.
     Worst,
+    /// A dump of 5,000 nodes and 150,000 pods in JSON, read.
+    LoadJson,
+    /// The same in YAML.
+    LoadYaml,
 }
 
 impl Part {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Small,
         Self::Large,
         Self::Never,
@@ -54,6 +59,8 @@ impl Part {
         Self::LargeKinds,
         Self::Dra,
         Self::Worst,
+        Self::LoadJson,
+        Self::LoadYaml,
     ];
 
     fn name(self) -> &'static str {
@@ -66,6 +73,8 @@ impl Part {
             Self::LargeKinds => "large-kinds",
             Self::Dra => "dra",
             Self::Worst => "worst",
+            Self::LoadJson => "load-json",
+            Self::LoadYaml => "load-yaml",
         }
     }
 }
@@ -102,6 +111,8 @@ pub(crate) fn measure(part: Part, runs: usize) -> Done {
         Part::LargeKinds => rows::every_kind(5_000, 8, &rows::LARGE, runs)?,
         Part::Dra => dra::measure(runs)?,
         Part::Worst => worst::measure(runs)?,
+        Part::LoadJson => load::measure(load::Format::Json, runs)?,
+        Part::LoadYaml => load::measure(load::Format::Yaml, runs)?,
     }
     Ok(())
 }
@@ -117,6 +128,15 @@ fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// Most resident memory of this process so far, in bytes (Linux).
+fn resident_bytes() -> Result<f64, String> {
+    let status =
+        std::fs::read_to_string("/proc/self/status").map_err(|e| format!("memory: {e}."))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kib.map(|kib| kib * 1024.0).ok_or_else(|| "memory: the kernel does not tell it.".to_owned())
 }
 
 /// So many a second.

@@ -67,11 +67,11 @@ enum Task {
         #[arg(long, default_value_t = bench::RUNS)]
         runs: usize,
     },
-    /// Try texts that are made by chance, beyond those of the tests.
+    /// Try texts and worlds that are made by chance, beyond those of the tests.
     Fuzz {
         /// What is tried.
         target: fuzz::Target,
-        /// How many texts.
+        /// How many texts or worlds.
         #[arg(long, default_value_t = 1_000_000)]
         runs: u64,
         /// Where chance begins.

@@ -77,7 +77,7 @@ macro_rules! object {
     )*) => {$(
         #[derive(Clone, Debug, Default, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
         $(#[$meta])*
-        #[serde(rename_all = "camelCase")]
+        #[serde(rename_all = "camelCase", remote = "Self")]
         $vis struct $name {
             $(
                 $(#[$field_meta])*
@@ -91,7 +91,53 @@ macro_rules! object {
         }
 
         impl $crate::macros::Field<'_> for $name {}
+
+        // What serde derives is the type's own function; the traits are these.
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::deserialize($crate::macros::Map(deserializer))
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                Self::serialize(self, serializer)
+            }
+        }
     )*};
+}
+
+/// Gives a struct its fields from a map alone: what serde derives would take a list as well, by the
+/// order of the fields.
+pub(crate) struct Map<D>(pub(crate) D);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Map<D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(Fields(visitor))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
+        ignored_any
+    }
+}
+
+/// What takes fields by name and nothing else.
+struct Fields<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Fields<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(fields)
+    }
 }
 
 /// An enum of words as one API spells them. The empty word is the default variant; a word that is

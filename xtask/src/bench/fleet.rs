@@ -3,7 +3,7 @@
 use phalanx_engine::{Change, Effort, Engine, Policy, Timestamp};
 
 use super::world::{Dice, Fleet, Names, Pod, Shape, device, mixed, node_key, request};
-use super::{median, thousands, time};
+use super::{median, resident_bytes, thousands, time};
 use crate::run::Done;
 
 const NODES: u32 = 100_000;
@@ -67,13 +67,4 @@ pub(crate) fn measure() -> Done {
     let met = if gib < 4.0 { "met" } else { "MISSED" };
     println!("   resident {gib:.2} GiB  target 4 GiB  {met}");
     Ok(())
-}
-
-/// Resident memory of this process, in bytes (Linux).
-fn resident_bytes() -> Result<f64, String> {
-    let status =
-        std::fs::read_to_string("/proc/self/status").map_err(|e| format!("memory: {e}."))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-    kib.map(|kib| kib * 1024.0).ok_or_else(|| "memory: the kernel does not tell it.".to_owned())
 }

@@ -108,7 +108,8 @@ impl Raiser<'_> {
         let current = self.draft.current(&reference);
         let held = current.is_some_and(|c| c.status.allocation.is_some());
         let claim_uid = current.map(|c| c.metadata.uid.clone()).unwrap_or_default();
-        let allocation = (!held && !grants.is_empty()).then(|| {
+        // A claim that requests nothing is allocated as well, with no devices.
+        let allocation = (!held).then(|| {
             let granted = Granted {
                 asks: &claim.spec,
                 claim: &reference,

@@ -77,7 +77,10 @@ impl Scan<'_> {
                     self.at += step + 1;
                     return Ok(());
                 }
-                Some((step, Some(b'\\'))) => self.at += step + 2,
+                // An escape does not carry a string over the end of its line either.
+                Some((step, Some(b'\\'))) if rest.get(step + 1) != Some(&b'\n') => {
+                    self.at += step + 2;
+                }
                 Some(_) | None => break,
             }
         }
@@ -261,7 +264,7 @@ impl Text<'_, '_, '_> {
             b'{' => Some(self.top_object(at)),
             b'[' => Some(match self.items(at, &ListType::default()) {
                 Ok(end) => end,
-                Err(broken) => self.resume(broken),
+                Err(broken) => self.resume(at, broken),
             }),
             b',' | b']' | b'}' if self.recovering => Some(at + 1),
             // A separator of documents, or of records (RFC 7464).
@@ -271,16 +274,18 @@ impl Text<'_, '_, '_> {
             0x1E => Some(at + 1),
             _ => {
                 self.syntax(Broken { at, why: "an object is expected here" });
-                Some(self.resume(at))
+                Some(self.resume(at, at))
             }
         }
     }
 
-    /// Where reading can go on after an error: the next line that begins with a brace.
-    fn resume(&self, at: usize) -> usize {
-        let rest = self.bytes.get(at..).unwrap_or_default();
+    /// Where reading can go on after an error at a byte in what begins at `start`: the next line that
+    /// begins with a brace. It may be the byte itself, where what is before it lacks its end.
+    fn resume(&self, start: usize, at: usize) -> usize {
+        let from = at.max(start + 1) - 1;
+        let rest = self.bytes.get(from..).unwrap_or_default();
         let found = rest.windows(2).position(|pair| pair == b"\n{");
-        found.map_or(self.bytes.len(), |step| at + step + 1)
+        found.map_or(self.bytes.len(), |step| from + step + 1)
     }
 
     fn top_object(&mut self, start: usize) -> usize {
@@ -295,9 +300,9 @@ impl Text<'_, '_, '_> {
                 (Ok(_), Ok(())) => outline.end,
                 (Ok(end), Err(broken)) => {
                     self.syntax(broken);
-                    self.resume(end)
+                    self.resume(start, end)
                 }
-                (Err(broken), Ok(()) | Err(_)) => self.resume(broken),
+                (Err(broken), Ok(()) | Err(_)) => self.resume(start, broken),
             };
         }
         match scanned {
@@ -315,7 +320,7 @@ impl Text<'_, '_, '_> {
         let mut scan = self.scan(start);
         let end = scan.value().ok().map(|()| scan.at);
         self.syntax(broken);
-        end.unwrap_or_else(|| self.resume(start.max(broken.at)))
+        end.unwrap_or_else(|| self.resume(start, broken.at))
     }
 
     /// Reads the items of a list that begins at a byte; gives its end, or where it breaks off.

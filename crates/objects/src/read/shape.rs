@@ -1,6 +1,6 @@
 //! Which kinds in which versions are read, and into what: older versions become the newest.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserializer;
 
 use crate::core::{Namespace, Node, Pod, PriorityClass};
 use crate::object::{Kind, Object};

@@ -172,6 +172,17 @@ fn types_are_named_in_words() {
 }
 
 #[test]
+fn a_list_is_no_struct_by_the_order_of_its_fields() {
+    let message = "1:49 metadata: This is a list, and a map of fields is expected here.";
+    for text in [
+        r#"{"apiVersion": "v1", "kind": "Pod", "metadata": ["a", "b"]}"#,
+        r#"{apiVersion: v1,      kind: Pod,      metadata: ["a", "b"]}"#,
+    ] {
+        assert_eq!(items(text.as_bytes()), [message]);
+    }
+}
+
+#[test]
 fn nulls_are_absent_fields() {
     let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, creationTimestamp: null, labels: null}\n\
         spec: {containers: null, priority: ~, nodeSelector: {a: null}}\nstatus:\n";

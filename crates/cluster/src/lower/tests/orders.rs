@@ -21,7 +21,7 @@ impl Dice {
     }
 }
 
-const WORLD: &str = include_str!("world.yaml");
+const WORLD: &str = include_str!("../../../../objects/corpus/world.yaml");
 /// Earlier states of objects of the world, and states of objects that are gone at the end.
 const PAST: &str = include_str!("past.yaml");
 

@@ -1,0 +1,98 @@
+//! Doing harm to one object, by chance.
+
+use serde_json::{Map, Value};
+
+/// Values that are well formed, and that few fields expect.
+const VALUES: &str = include_str!("../../../objects/corpus/values.txt");
+
+/// A small generator of chance (SplitMix64), so that what is made depends on the seed alone.
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+/// Harms an object in one to three places.
+pub(crate) fn object(object: &mut Value, chance: &mut Chance) {
+    let copy = object.clone();
+    for _ in 0..=chance.below(3) {
+        let place = somewhere(object, chance);
+        harm(place, &copy, chance);
+    }
+}
+
+/// A value inside, the deeper the likelier.
+fn somewhere<'a>(value: &'a mut Value, chance: &mut Chance) -> &'a mut Value {
+    let inside = match value {
+        Value::Object(map) => map.len(),
+        Value::Array(list) => list.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    };
+    if inside == 0 || chance.below(6) == 0 {
+        return value;
+    }
+    let at = chance.below(inside);
+    let inner = match value {
+        Value::Object(map) => map.values_mut().nth(at),
+        Value::Array(list) => list.get_mut(at),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    };
+    somewhere(inner.expect("a place inside"), chance)
+}
+
+fn harm(value: &mut Value, whole: &Value, chance: &mut Chance) {
+    match (chance.below(6), &mut *value) {
+        (0, Value::Array(list)) if !list.is_empty() => {
+            let twin = list[chance.below(list.len())].clone();
+            list.extend(vec![twin; 1 + chance.below(40)]);
+        }
+        (0, Value::Object(map)) if !map.is_empty() => {
+            let at = chance.below(map.len());
+            let gone = map.keys().nth(at).cloned().expect("a key");
+            map.remove(&gone);
+        }
+        (1, _) => *value = somewhere(&mut whole.clone(), chance).clone(),
+        (2, Value::Object(map)) => many(map, chance),
+        (2, Value::String(text)) => {
+            let odd = ["\0", " ", "/", "\u{1F600}", "A", "-", "9".repeat(300).as_str()]
+                .map(str::to_owned);
+            let at = (0..=text.len()).filter(|at| text.is_char_boundary(*at));
+            let at: Vec<usize> = at.collect();
+            text.insert_str(at[chance.below(at.len())], &odd[chance.below(odd.len())]);
+        }
+        (2 | 3, Value::Number(_)) => {
+            let odd = [i64::MAX, i64::MIN, -1, 0, 1, i64::from(i32::MAX), 1 << 40];
+            *value = odd[chance.below(odd.len())].into();
+        }
+        _ => {
+            let values: Vec<Value> =
+                VALUES.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            *value = values[chance.below(values.len())].clone();
+        }
+    }
+}
+
+/// Adds more keys than anybody needs, made of those that are there.
+fn many(map: &mut Map<String, Value>, chance: &mut Chance) {
+    let Some((key, value)) = map.iter().next().map(|(key, value)| (key.clone(), value.clone()))
+    else {
+        return;
+    };
+    for number in 0..chance.below(500) {
+        map.insert(format!("{key}{number}"), value.clone());
+    }
+}
