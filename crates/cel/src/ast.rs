@@ -181,6 +181,18 @@ impl Kind {
     }
 }
 
+/// The name at the root of `a.b.c`, if that is what a node is.
+pub(crate) fn root(nodes: &[Node], id: NodeId) -> Option<&str> {
+    let mut at = id;
+    loop {
+        match &nodes[at as usize].kind {
+            Kind::Ident(name) => return Some(name),
+            Kind::Select { operand, optional: false, .. } => at = *operand,
+            _ => return None,
+        }
+    }
+}
+
 /// `a.b.c` as it is written, if that is what a node is.
 pub(crate) fn dotted(nodes: &[Node], id: NodeId) -> Option<String> {
     let (mut parts, mut at) = (Vec::new(), id);

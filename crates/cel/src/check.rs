@@ -9,7 +9,7 @@
 use std::fmt::Write as _;
 
 use crate::ast::{
-    Arithmetic, Ast, Binary, Comparison, Element, Entry, Fold, FoldKind, Kind, NodeId, dotted,
+    Arithmetic, Ast, Binary, Comparison, Element, Entry, Fold, FoldKind, Kind, NodeId, dotted, root,
 };
 use crate::error::{CompileError, CompileErrorKind};
 use crate::functions::signatures::{Function, PARAMETERS, Signature, signatures};
@@ -275,6 +275,10 @@ impl<'a> Checker<'a> {
 
     /// The type that a path such as `net.IP` names.
     fn type_name(&self, id: NodeId) -> Option<&'static str> {
+        let root = root(&self.ast.nodes, id)?;
+        if !NAMESPACES.contains(&root.trim_start_matches('.')) {
+            return None;
+        }
         let name = dotted(&self.ast.nodes, id)?;
         let (first, _) = name.split_once('.')?;
         if self.scope.iter().any(|(variable, _)| *variable == first) {
@@ -393,27 +397,30 @@ impl<'a> Checker<'a> {
     ) -> Option<(Option<Function>, Type)> {
         let mut found: Option<(Option<Function>, Type)> = None;
         // An API server knows the functions of lists before those of texts that have their names.
-        let lists_first = |variant: &&Signature| {
+        let stored = self.environment.expressions == Expressions::Stored;
+        let lists_first = move |variant: &Signature| {
             let list = matches!(variant.arguments.first(), Some(Type::List(_)));
             let shared =
                 matches!(variant.function, Some(Function::IndexOf | Function::LastIndexOf));
-            !(list && shared && self.environment.expressions != Expressions::Stored)
+            !(list && shared && !stored)
         };
-        let mut variants: Vec<&'static Signature> = variants.iter().collect();
-        variants.sort_by_key(lists_first);
-        for variant in variants {
+        let passes = [false, true].into_iter();
+        let ordered = passes
+            .flat_map(|last| variants.iter().filter(move |variant| lists_first(variant) == last));
+        let mut wanted: Vec<Type> = Vec::with_capacity(types.len());
+        for variant in ordered {
             let fits = variant.receiver == receiver && variant.arguments.len() == types.len();
             if !fits || !self.known(variant) {
                 continue;
             }
             let base = self.unifier.reserve(PARAMETERS);
-            let wanted: Vec<Type> = variant.arguments.iter().map(|t| shift(t, base)).collect();
-            let pairs: Vec<(&Type, &Type)> = types.iter().zip(&wanted).collect();
-            if !self.unifier.all_assignable(&pairs) {
+            wanted.clear();
+            wanted.extend(variant.arguments.iter().map(|t| t.shifted(base)));
+            if !self.unifier.all_assignable(types.iter().zip(&wanted)) {
                 continue;
             }
             self.candidates[id as usize].push(variant);
-            let result = self.unifier.resolve(&shift(&variant.result, base));
+            let result = self.unifier.resolve(&variant.result.shifted(base));
             match &mut found {
                 None => found = Some((variant.function, result)),
                 Some((_, first)) if !first.is_dyn() && *first != result => *first = Type::Dyn,
@@ -604,7 +611,7 @@ impl<'a> Checker<'a> {
         }
         // The branches of a conditional have one type, of which the first may be more general.
         let (wanted, common) = (Type::optional(self.unifier.fresh()), self.unifier.fresh());
-        if self.unifier.all_assignable(&[(&result, &common), (&wanted, &common)]) {
+        if self.unifier.all_assignable([(&result, &common), (&wanted, &common)]) {
             return self.unifier.resolve(&common);
         }
         self.no_overload(id, "_?_:_", &[Type::Bool, result, wanted], false, &[])
@@ -696,6 +703,9 @@ const TYPES: [&str; 11] = [
     "uint",
 ];
 
+/// What the names of types begin with that have dots.
+const NAMESPACES: [&str; 3] = ["google", "kubernetes", "net"];
+
 /// Those that have dots.
 const DOTTED_TYPES: [&str; 5] = [
     "google.protobuf.Duration",
@@ -749,18 +759,6 @@ fn named(name: &str) -> Type {
 /// Whether a type has a value.
 pub(crate) fn is_only_a_name(name: &str) -> bool {
     NAMES_ONLY.contains(&name)
-}
-
-/// A signature's type with its parameters moved to fresh variables.
-fn shift(t: &Type, base: u32) -> Type {
-    match t {
-        Type::Var(var) => Type::Var(base + var),
-        Type::List(inner) => Type::list(shift(inner, base)),
-        Type::Optional(inner) => Type::optional(shift(inner, base)),
-        Type::Meta(of) => Type::meta(shift(of, base)),
-        Type::Map(pair) => Type::map(shift(&pair.0, base), shift(&pair.1, base)),
-        _ => t.clone(),
-    }
 }
 
 /// A binary operator's name in Kubernetes' error texts.

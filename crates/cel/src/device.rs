@@ -116,6 +116,11 @@ fn sorted<'a, T>(
     entries
 }
 
+/// Whether an expression could see the value: if not, none can be evaluated on its device.
+pub fn is_seen(attribute: &DeviceAttribute) -> bool {
+    convert(attribute).is_ok()
+}
+
 fn convert(attribute: &DeviceAttribute) -> Result<AttributeValue<'_>, String> {
     let version = |text: &str| {
         crate::functions::semver::parse(text).map_err(|e| format!("parse semantic version: {e}"))

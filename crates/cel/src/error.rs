@@ -139,6 +139,15 @@ pub struct EvalError {
 }
 
 impl EvalError {
+    /// The text in which a sentence tells it: Kubernetes' own, but where that names types of its
+    /// language.
+    pub fn in_words(&self) -> String {
+        let EvalErrorKind::NotIterable(name) = &self.kind else { return self.to_string() };
+        let name = name.rsplit('.').next().unwrap_or(name).to_lowercase();
+        let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        format!("a macro goes over a list or a map, and this is {article} {name}")
+    }
+
     /// What to do about it, where that is known: a whole sentence.
     pub fn hint(&self) -> Option<&'static str> {
         match &self.kind {

@@ -9,6 +9,17 @@ const ONE_DEVICE: &str = "A selector sees one device; to relate devices use matc
 
 const FIELDS: [&str; 4] = ["driver", "attributes", "capacity", "allowMultipleAllocations"];
 
+/// For what is no token of the language.
+pub(crate) fn unread(token: &str) -> Option<String> {
+    let instead = match token {
+        "=" => "To compare, write ==",
+        "&" => "Both of two conditions are written with &&",
+        "|" => "One of two conditions is written with ||",
+        _ => return None,
+    };
+    Some(instead.to_owned())
+}
+
 /// For a name that is no variable.
 pub(crate) fn undeclared_name(ast: &Ast, id: NodeId, name: &str) -> String {
     let used_as_device = ast.nodes.iter().any(|node| match &node.kind {

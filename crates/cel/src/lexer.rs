@@ -36,12 +36,6 @@ pub(crate) struct LexError {
     pub(crate) end: usize,
 }
 
-/// Longest first, so that `<=` is not read as `<`.
-const SYMBOLS: [&str; 24] = [
-    "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{", "}", ".", ",", "-", "+", "*", "/",
-    "%", "?", ":", "!", "<", ">",
-];
-
 /// The tokens of a text, [`TokenKind::End`] last: all of them, or those before the first fault.
 pub(crate) fn lex(source: &str) -> (Vec<Token>, Option<LexError>) {
     let mut lexer = Lexer { source, at: 0 };
@@ -59,6 +53,37 @@ pub(crate) fn lex(source: &str) -> (Vec<Token>, Option<LexError>) {
             return (tokens, error);
         }
     }
+}
+
+/// The bracket or operator of these two bytes, or of the first of them.
+fn symbol(first: u8, second: u8) -> Option<&'static str> {
+    Some(match (first, second) {
+        (b'=', b'=') => "==",
+        (b'!', b'=') => "!=",
+        (b'<', b'=') => "<=",
+        (b'>', b'=') => ">=",
+        (b'&', b'&') => "&&",
+        (b'|', b'|') => "||",
+        (b'(', _) => "(",
+        (b')', _) => ")",
+        (b'[', _) => "[",
+        (b']', _) => "]",
+        (b'{', _) => "{",
+        (b'}', _) => "}",
+        (b'.', _) => ".",
+        (b',', _) => ",",
+        (b'-', _) => "-",
+        (b'+', _) => "+",
+        (b'*', _) => "*",
+        (b'/', _) => "/",
+        (b'%', _) => "%",
+        (b'?', _) => "?",
+        (b':', _) => ":",
+        (b'!', _) => "!",
+        (b'<', _) => "<",
+        (b'>', _) => ">",
+        _ => return None,
+    })
 }
 
 struct Lexer<'a> {
@@ -109,11 +134,9 @@ impl Lexer<'_> {
         if first == b'`' {
             return self.quoted();
         }
-        for symbol in SYMBOLS {
-            if self.rest().starts_with(symbol) {
-                self.at += symbol.len();
-                return Ok(TokenKind::Symbol(symbol));
-            }
+        if let Some(symbol) = symbol(first, self.byte(1)) {
+            self.at += symbol.len();
+            return Ok(TokenKind::Symbol(symbol));
         }
         let found = self.rest().chars().next().unwrap_or(' ');
         let start = self.at;
@@ -122,17 +145,17 @@ impl Lexer<'_> {
     }
 
     fn word(&mut self) -> TokenKind {
-        let rest = self.rest();
-        let length =
-            rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
-        let word = rest[..length].to_owned();
-        self.at += length;
-        match word.as_str() {
+        let rest = &self.source[self.at..];
+        let mut bytes = rest.bytes();
+        let end = bytes.position(|b| !(b.is_ascii_alphanumeric() || b == b'_'));
+        let word = &rest[..end.unwrap_or(rest.len())];
+        self.at += word.len();
+        match word {
             "null" => TokenKind::Null,
             "true" => TokenKind::True,
             "false" => TokenKind::False,
             "in" => TokenKind::In,
-            _ => TokenKind::Ident(word),
+            _ => TokenKind::Ident(word.to_owned()),
         }
     }
 
@@ -173,17 +196,25 @@ impl Lexer<'_> {
 
     fn string(&mut self, prefix: usize) -> Result<TokenKind, LexError> {
         let start = self.at;
-        let marks = self.source[start..start + prefix].to_ascii_lowercase();
-        let (raw, bytes) = (marks.contains('r'), marks.contains('b'));
+        let marks = &self.source[start..start + prefix];
+        let (raw, bytes) = (marks.contains(['r', 'R']), marks.contains(['b', 'B']));
         self.at += prefix;
-        let quote = char::from(self.byte(0));
-        let triple: String = std::iter::repeat_n(quote, 3).collect();
+        let (quote, triple) = if self.byte(0) == b'"' { ("\"", "\"\"\"") } else { ("'", "'''") };
         // Three quotes that are not closed are an empty text and the beginning of another.
-        let long = self.rest().starts_with(&triple) && self.closes(&triple, raw);
-        let close = if long { triple } else { quote.to_string() };
+        let long = self.rest().starts_with(triple) && self.closes(triple, raw);
+        let close = if long { triple } else { quote };
         self.at += close.len();
         let mut out = Vec::new();
-        while !self.rest().starts_with(&close) {
+        loop {
+            // What stands for itself goes over as one piece.
+            let rest = &self.source[self.at..];
+            let special = |b: u8| matches!(b, b'"' | b'\'' | b'\\' | b'\n' | b'\r');
+            let plain = rest.bytes().position(special).unwrap_or(rest.len());
+            out.extend_from_slice(&rest.as_bytes()[..plain]);
+            self.at += plain;
+            if self.rest().starts_with(close) {
+                break;
+            }
             let Some(next) = self.rest().chars().next() else {
                 return self.error(start, "Syntax error: the string literal is not closed");
             };

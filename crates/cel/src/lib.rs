@@ -41,7 +41,7 @@ mod types;
 mod value;
 
 pub use compared::Compared;
-pub use device::{Device, DeviceError};
+pub use device::{Device, DeviceError, is_seen};
 pub use error::{CompileError, CompileErrorKind, EvalError, EvalErrorKind};
 pub use explain::{Read, Step};
 pub use program::{

@@ -9,6 +9,7 @@ use crate::ast::{
     Arithmetic, Ast, Binary, Comparison, Element, Entry, Fold, FoldKind, Kind, Node, NodeId, dotted,
 };
 use crate::error::{CompileError, CompileErrorKind};
+use crate::hints;
 use crate::lexer::{Token, TokenKind, lex};
 use crate::{MAX_DEPTH, MAX_LENGTH};
 
@@ -51,7 +52,9 @@ pub(crate) fn parse(source: &str) -> Result<Ast, CompileError> {
     let parsed = parser.whole();
     let Some(error) = error else { return parsed };
     let range = (error.start as u32, error.end as u32);
+    let hint = hints::unread(source.get(error.start..error.end).unwrap_or_default());
     let unread = CompileError::new(CompileErrorKind::Syntax, source, range.0, range, error.message);
+    let unread = unread.with_hint(hint);
     // Of two faults the first counts: what stands before a bad token may not go together.
     match parsed {
         Err(fault) if (fault.line, fault.column) < (unread.line, unread.column) => Err(fault),
@@ -84,10 +87,14 @@ impl Parser<'_> {
         &self.token().kind
     }
 
-    /// Steps over the current token; the last one, [`TokenKind::End`], stays.
+    /// Takes the current token, of which its place stays; the last one, [`TokenKind::End`], stays
+    /// whole.
     fn next(&mut self) -> Token {
-        let token = self.token().clone();
-        if self.at + 1 < self.tokens.len() {
+        let last = self.at + 1 >= self.tokens.len();
+        let Token { kind, start, end } = &mut self.tokens[self.at];
+        let token =
+            Token { kind: std::mem::replace(kind, TokenKind::End), start: *start, end: *end };
+        if !last {
             self.at += 1;
         }
         token
@@ -293,12 +300,14 @@ impl Parser<'_> {
 
     fn field(&mut self, operand: NodeId, dot: u32) -> Parsed {
         let optional = self.accept("?").is_some();
-        let (field, quoted) = match self.peek() {
-            TokenKind::Ident(field) => (field.clone(), false),
-            TokenKind::Quoted(field) => (field.clone(), true),
-            _ => return Err(self.unexpected("the name of a field or function")),
+        if !matches!(self.peek(), TokenKind::Ident(_) | TokenKind::Quoted(_)) {
+            return Err(self.unexpected("the name of a field or function"));
+        }
+        let (field, quoted) = match self.next().kind {
+            TokenKind::Quoted(field) => (field, true),
+            TokenKind::Ident(field) => (field, false),
+            _ => (String::new(), false),
         };
-        self.next();
         let start = self.start(operand);
         if !optional && !quoted && self.is("(") {
             let at = self.token().start;

@@ -121,8 +121,10 @@ pub struct Program {
     pub(crate) ast: Ast,
     pub(crate) ir: Ir,
     reads: Reads,
-    estimate: u64,
     output: String,
+    /// What it was compiled in, and for.
+    environment: Environment,
+    wanted: Use,
 }
 
 /// The answer for one device.
@@ -187,9 +189,9 @@ impl Program {
         let checked = check(source, &ast, environment, wanted)?;
         let ir = lower(source, &ast, &checked)?;
         let reads = reads(&ir);
-        let estimate = estimate(&ast, &checked);
         let output = checked.types[ast.root as usize].declared();
-        Ok(Program { source: source.to_owned(), ast, ir, reads, estimate, output })
+        let (source, environment) = (source.to_owned(), environment.clone());
+        Ok(Program { source, ast, ir, reads, output, environment, wanted })
     }
 
     /// The expression.
@@ -199,9 +201,11 @@ impl Program {
 
     /// The most that an evaluation can cost, in Kubernetes' cost units; `u64::MAX` where there is
     /// no bound. An API server refuses a selector for which this is above
-    /// [`COST_LIMIT`](crate::COST_LIMIT).
+    /// [`COST_LIMIT`](crate::COST_LIMIT). It is worked out each time: who evaluates does not ask.
     pub fn estimate(&self) -> u64 {
-        self.estimate
+        let checked = check(&self.source, &self.ast, &self.environment, self.wanted);
+        // What was compiled passes the check.
+        checked.map_or(u64::MAX, |checked| estimate(&self.ast, &checked))
     }
 
     /// The type of its value, as Kubernetes writes it.

@@ -78,6 +78,29 @@ impl Type {
         }
     }
 
+    /// Whether a variable is part of it.
+    fn is_open(&self) -> bool {
+        match self {
+            Type::Var(_) => true,
+            Type::List(inner) | Type::Optional(inner) | Type::Meta(inner) => inner.is_open(),
+            Type::Map(pair) => pair.0.is_open() || pair.1.is_open(),
+            _ => false,
+        }
+    }
+
+    /// A signature's type with its parameters moved to the variables from `base` on.
+    pub(crate) fn shifted(&self, base: u32) -> Type {
+        match self {
+            Type::Var(var) => Type::Var(base + var),
+            _ if !self.is_open() => self.clone(),
+            Type::List(inner) => Type::list(inner.shifted(base)),
+            Type::Optional(inner) => Type::optional(inner.shifted(base)),
+            Type::Meta(inner) => Type::meta(inner.shifted(base)),
+            Type::Map(pair) => Type::map(pair.0.shifted(base), pair.1.shifted(base)),
+            _ => self.clone(),
+        }
+    }
+
     /// Whether it says nothing of a value.
     pub(crate) fn is_dyn(&self) -> bool {
         matches!(self, Type::Dyn | Type::Any)
@@ -197,13 +220,16 @@ impl Unifier {
 
     /// Whether `from` may be used where `to` is asked for; binds variables if so.
     pub(crate) fn assignable(&mut self, from: &Type, to: &Type) -> bool {
-        self.all_assignable(&[(from, to)])
+        self.all_assignable([(from, to)])
     }
 
     /// [`Self::assignable`] for all pairs, or none of them.
-    pub(crate) fn all_assignable(&mut self, pairs: &[(&Type, &Type)]) -> bool {
+    pub(crate) fn all_assignable<'t>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (&'t Type, &'t Type)>,
+    ) -> bool {
         self.trail.clear();
-        if pairs.iter().all(|(from, to)| self.unify(from, to)) {
+        if pairs.into_iter().all(|(from, to)| self.unify(from, to)) {
             return true;
         }
         while let Some((var, before)) = self.trail.pop() {
@@ -218,6 +244,7 @@ impl Unifier {
             return Type::Dyn;
         }
         match t {
+            _ if !t.is_open() => t.clone(),
             Type::Var(var) => match &self.bound[*var as usize] {
                 Some(bound) => self.resolve(bound),
                 None => t.clone(),
@@ -324,6 +351,7 @@ impl Unifier {
 pub(crate) fn settle(t: &Type) -> Type {
     match t {
         Type::Var(_) => Type::Dyn,
+        _ if !t.is_open() => t.clone(),
         Type::List(inner) => Type::list(settle(inner)),
         Type::Optional(inner) => Type::optional(settle(inner)),
         Type::Meta(of) => Type::meta(settle(of)),

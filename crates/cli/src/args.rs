@@ -57,7 +57,26 @@ pub(crate) enum Command {
     Why(WhyArgs),
     Devices(DevicesArgs),
     Lint(LintArgs),
+    Status(StatusArgs),
+    Diff(DiffArgs),
+    Mask(MaskArgs),
     Completion(CompletionArgs),
+}
+
+impl Command {
+    /// Its name on the command line.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Plan(_) => "plan",
+            Self::Why(_) => "why",
+            Self::Devices(_) => "devices",
+            Self::Lint(_) => "lint",
+            Self::Status(_) => "status",
+            Self::Diff(_) => "diff",
+            Self::Mask(_) => "mask",
+            Self::Completion(_) => "completion",
+        }
+    }
 }
 
 /// Decide every pending pod: pod → node → devices
@@ -172,6 +191,12 @@ pub(crate) struct LintArgs {
     /// The exit code depends on errors alone, and counts are of all.
     #[arg(long, value_enum, default_value_t = Level::Info, value_name = "SEVERITY")]
     pub(crate) severity: Level,
+    /// Say of each workload whether counts suffice, or what only DRA can express
+    ///
+    /// Counts suffice where every set of devices that a node could give is as good as any other.
+    /// Where nothing speaks for it no move is recommended, either way.
+    #[arg(long)]
+    pub(crate) advise: bool,
     /// Print findings for people, or a document for programs (docs/schema.md)
     #[arg(short, long, value_enum, default_value_t = LintOutput::Table, value_name = "FORMAT")]
     pub(crate) output: LintOutput,
@@ -183,6 +208,8 @@ Examples:
     phalanx lint -f dump/ -f job.yaml
   Straight from the cluster:
     kubectl get nodes,resourceslices,deviceclasses -o yaml | phalanx lint -f - -f job.yaml
+  Which workloads have a ground to move from counts to claims:
+    phalanx lint -f dump/ --advise
   In a pipeline, where only errors matter:
     phalanx lint -f dump/ -f manifests/ --severity error
   For a script, each finding's rule and place:
@@ -191,6 +218,93 @@ Examples:
 Exit codes:
   0  nothing is an error
   1  something is
+  2  the command line is wrong, or nothing could be read";
+
+/// Show the fleet at a glance: nodes, GPUs, what is free of them, who holds them, who waits
+///
+/// Devices of ResourceSlices are counted by product, those of device plugins by resource and by the
+/// product that their nodes' labels name. What is free counts only on nodes that take pods. How far
+/// it is in pieces is said by size: free devices that a request for so many on one node, or in one
+/// NVLink island, can't get (docs/guide/status.md).
+#[derive(Debug, Args)]
+#[command(after_help = STATUS_EXAMPLES)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// Print a text, or a document for programs (docs/schema.md)
+    #[arg(short, long, value_enum, default_value_t = Output::Table, value_name = "FORMAT")]
+    pub(crate) output: Output,
+}
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  The fleet:
+    phalanx status -f dump/
+  What waits longest, for a script:
+    phalanx status -f dump/ -o json | jq '.waiting[0] | {namespace, name, seconds, code}'
+
+Exit codes:
+  0  nothing in the input is wrong
+  1  something is
+  2  the command line is wrong, or nothing could be read";
+
+/// Compare two plans: who starts now, who no more, who moves, and other reasons
+///
+/// Both are what `plan -o json` or `plan -o yaml` printed. A reason is another one if its code is;
+/// amounts in its sentence may differ.
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_EXAMPLES)]
+pub(crate) struct DiffArgs {
+    /// The plan from before; - is standard input
+    pub(crate) before: PathBuf,
+    /// The plan from after
+    pub(crate) after: PathBuf,
+    /// Print a text, or a document for programs (docs/schema.md)
+    #[arg(short, long, value_enum, default_value_t = Output::Table, value_name = "FORMAT")]
+    pub(crate) output: Output,
+}
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  What two more nodes would change:
+    phalanx plan -f dump/ -o json > now.json
+    phalanx plan -f dump/ --if '+2 nodes like n1' -o json > then.json
+    phalanx diff now.json then.json
+
+Exit codes:
+  0  the plans are the same
+  1  they differ
+  2  the command line is wrong, or a plan could not be read";
+
+/// Write a dump without names and secrets, which is planned alike
+///
+/// Environment, arguments, commands, images and annotations are not in it, nor is any kind that a
+/// plan does not read. Each word of a name and of a label's value is replaced by a code; codes have
+/// the order of the words, so that ties fall as before. What stays readable is listed in
+/// docs/guide/mask.md.
+#[derive(Debug, Args)]
+#[command(after_help = MASK_EXAMPLES)]
+pub(crate) struct MaskArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// Write here what each code stands for; keep that file to yourself
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
+    /// Print the objects one after the other, or as one list
+    #[arg(short, long, value_enum, default_value_t = MaskOutput::Yaml, value_name = "FORMAT")]
+    pub(crate) output: MaskOutput,
+}
+
+const MASK_EXAMPLES: &str = "\
+Examples:
+  A dump to attach to a question:
+    phalanx mask -f dump/ > masked.yaml
+  With a key to read the answer by:
+    phalanx mask -f dump/ --names names.json > masked.yaml
+
+Exit codes:
+  0  every object of a kind that is read is in it
+  1  something could not be read, and is left out
   2  the command line is wrong, or nothing could be read";
 
 /// Print a completion script for a shell
@@ -220,11 +334,13 @@ fn time(text: &str) -> Result<jiff::Timestamp, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
-    /// File, directory or - (standard input) to read; may be given several times
+    /// File, directory, archive or - (standard input) to read; may be given several times
     ///
-    /// YAML or JSON, as manifests or as `kubectl get -o yaml|json` prints them. Of a directory every
-    /// .yaml, .yml and .json in it and below it is read, in the order of their names; links are
-    /// followed, and what is hidden (its name begins with a dot) is left out.
+    /// YAML or JSON, as manifests or as `kubectl get -o yaml|json` prints them, also packed (.gz).
+    /// Of a directory every .yaml, .yml and .json in it and below it is read, in the order of their
+    /// names, and what else begins as kubectl prints objects; links are followed, and what is hidden
+    /// (its name begins with a dot) is left out. So folders of `kubectl cluster-info dump`,
+    /// must-gather and sosreport can be given as they are, also as one .tar or .tar.gz.
     #[arg(short, long = "filename", required = true, value_name = "PATH")]
     pub(crate) filenames: Vec<PathBuf>,
     /// The present, as in 2026-11-28T10:00:00Z
@@ -242,6 +358,12 @@ pub(crate) struct InputArgs {
     /// Gates that no answer depends on are named in a warning and change nothing.
     #[arg(long, value_name = "GATES")]
     pub(crate) feature_gates: Option<String>,
+    /// Admission plugins of the cluster that are off by default, as kube-apiserver spells them
+    ///
+    /// ExtendedResourceToleration and PodNodeSelector are known. Those that are on by default are
+    /// always played for what is not submitted yet.
+    #[arg(long, value_name = "PLUGINS")]
+    pub(crate) enable_admission_plugins: Option<String>,
 }
 
 /// What is decided and how.
@@ -323,6 +445,15 @@ pub(crate) enum LintOutput {
     /// For people
     Table,
     /// For programs
+    Json,
+}
+
+/// How `mask` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MaskOutput {
+    /// One document for each object
+    Yaml,
+    /// One List
     Json,
 }
 

@@ -1,5 +1,5 @@
-//! What `-f` names: files, directories and standard input, read in a fixed order, with a bar on the
-//! terminal while that takes long. What the bytes mean is left to the objects' reader.
+//! What `-f` names: files, directories, archives and standard input, read in a fixed order, with a
+//! bar on the terminal while that takes long. What the bytes mean is left to the objects' reader.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,19 +9,41 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// The endings of files that are read in a directory.
-const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+use crate::packed::{self, Form};
 
 /// Below this many bytes reading is over before anyone looks.
 const BAR_FROM_BYTES: u64 = 16 << 20;
+
+/// How much of a file is looked at where its name does not tell what it holds, in bytes.
+const HEAD_BYTES: u64 = 4096;
 
 /// Something to read.
 #[derive(Debug)]
 enum Input {
     /// Standard input.
     Stdin,
-    /// A file, and its size in bytes.
-    File(PathBuf, u64),
+    /// A file, its size in bytes, and how it came.
+    File(PathBuf, u64, Came),
+}
+
+/// How a text came to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// The user named it: it is to hold objects.
+    Named,
+    /// It lies in a directory or an archive that the user named: it may be anything.
+    Found,
+}
+
+/// A text that was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'a> {
+    /// The name that the user knows it by.
+    pub(crate) name: &'a str,
+    /// All of it, unpacked.
+    pub(crate) bytes: &'a [u8],
+    /// How it came to be read.
+    pub(crate) came: Came,
 }
 
 /// What can't be read: what it is called, and why.
@@ -37,10 +59,12 @@ pub(crate) struct Unreadable {
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     inputs: Vec<Input>,
+    /// What lies in a directory and can't be opened, which costs only itself.
+    lost: Vec<Unreadable>,
 }
 
 impl Files {
-    /// Finds what the paths name: of directories every file with a known ending, by name.
+    /// Finds what the paths name: of directories every file that may hold objects, by name.
     pub(crate) fn find(paths: &[PathBuf]) -> Result<Self, Unreadable> {
         let mut files = Self::default();
         for path in paths {
@@ -51,14 +75,16 @@ impl Files {
             let before = files.inputs.len();
             let meta = at(path, fs::metadata(path))?;
             if meta.is_dir() {
-                files.walk(path, &mut BTreeSet::new())?;
+                // That the directory itself can't be opened is its user's concern.
+                at(path, fs::read_dir(path))?;
+                files.walk(path, &mut BTreeSet::new());
                 if files.inputs.len() == before {
                     let error =
                         io::Error::other("the directory holds no .yaml, .yml or .json file");
                     return at(path, Err(error));
                 }
             } else {
-                files.inputs.push(Input::File(path.clone(), meta.len()));
+                files.inputs.push(Input::File(path.clone(), meta.len(), Came::Named));
             }
         }
         Ok(files)
@@ -66,60 +92,77 @@ impl Files {
 
     /// Adds what is in a directory. `seen` keeps links that lead in a circle from being followed
     /// for ever.
-    fn walk(&mut self, directory: &Path, seen: &mut BTreeSet<PathBuf>) -> Result<(), Unreadable> {
-        if !seen.insert(at(directory, fs::canonicalize(directory))?) {
-            return Ok(());
-        }
-        let mut entries = Vec::new();
-        for entry in at(directory, fs::read_dir(directory))? {
-            entries.push(at(directory, entry)?.path());
-        }
+    fn walk(&mut self, directory: &Path, seen: &mut BTreeSet<PathBuf>) {
+        let entries = fs::canonicalize(directory).and_then(|real| {
+            if !seen.insert(real) {
+                return Ok(Vec::new());
+            }
+            let entries = fs::read_dir(directory)?;
+            entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()
+        });
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => return self.lose(directory, error),
+        };
         entries.sort();
         for path in entries {
-            // Hidden entries are editors' and the kubelet's own (`..data`).
-            let hidden = path.file_name().is_none_or(|n| n.to_string_lossy().starts_with('.'));
-            if hidden {
+            if packed::is_hidden(&path) {
                 continue;
             }
-            let meta = at(&path, fs::metadata(&path))?;
-            if meta.is_dir() {
-                self.walk(&path, seen)?;
-            } else if path.extension().is_some_and(|e| ENDINGS.iter().any(|known| e == *known)) {
-                self.inputs.push(Input::File(path, meta.len()));
+            match fs::metadata(&path) {
+                Ok(meta) if meta.is_dir() => self.walk(&path, seen),
+                Ok(meta) if !meta.is_file() => {}
+                Ok(meta) => match may_hold_objects(&path) {
+                    Ok(true) => self.inputs.push(Input::File(path, meta.len(), Came::Found)),
+                    Ok(false) => {}
+                    Err(error) => self.lose(&path, error),
+                },
+                // Reports hold many links whose files stayed on their machine.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => self.lose(&path, error),
             }
         }
-        Ok(())
     }
 
-    /// Hands out each text with the name that the user knows it by.
-    #[expect(clippy::disallowed_methods, reason = "the command is the rim: it reads what -f names")]
-    pub(crate) fn read(&self, mut sink: impl FnMut(&str, &[u8])) -> Result<(), Unreadable> {
+    fn lose(&mut self, path: &Path, error: io::Error) {
+        self.lost.push(Unreadable { path: path.display().to_string(), error });
+    }
+
+    /// Hands out each text; gives what of the directories can't be read.
+    pub(crate) fn read(
+        self,
+        mut sink: impl FnMut(Text<'_>),
+    ) -> Result<Vec<Unreadable>, Unreadable> {
         let bar = self.bar();
+        let mut lost = self.lost;
         for input in &self.inputs {
             match input {
                 Input::Stdin => {
-                    let mut bytes = Vec::new();
-                    at(Path::new("-"), io::stdin().lock().read_to_end(&mut bytes))?;
-                    sink("-", &bytes);
+                    let path = Path::new("-");
+                    at(path, packed::read(path, io::stdin().lock(), Came::Named, &mut sink))?;
                 }
-                Input::File(path, size) => {
-                    let name = path.display().to_string();
-                    bar.set_message(name.clone());
-                    let bytes = at(path, fs::read(path))?;
-                    sink(&name, &bytes);
+                Input::File(path, size, came) => {
+                    bar.set_message(path.display().to_string());
+                    let read =
+                        fs::File::open(path).and_then(|f| packed::read(path, f, *came, &mut sink));
+                    match (at(path, read), came) {
+                        (Ok(()), _) => {}
+                        (Err(unreadable), Came::Found) => lost.push(unreadable),
+                        (Err(unreadable), Came::Named) => return Err(unreadable),
+                    }
                     bar.inc(*size);
                 }
             }
         }
         bar.finish_and_clear();
-        Ok(())
+        Ok(lost)
     }
 
     /// A bar on standard error; nothing where that is no terminal or the input is small.
     fn bar(&self) -> ProgressBar {
         let size = |input: &Input| match input {
             Input::Stdin => 0,
-            Input::File(_, size) => *size,
+            Input::File(_, size, _) => *size,
         };
         let total: u64 = self.inputs.iter().map(size).sum();
         if total < BAR_FROM_BYTES {
@@ -133,6 +176,20 @@ impl Files {
         }
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
+    }
+}
+
+/// Whether a file of a directory is read: by its ending, or by how it begins where it has none that
+/// tells. Reports name files after the command that wrote them, as `kubectl_get_-o_json_nodes`.
+fn may_hold_objects(path: &Path) -> io::Result<bool> {
+    match packed::form(path) {
+        Form::Objects => Ok(true),
+        Form::Other => Ok(false),
+        Form::Unknown => {
+            let mut head = Vec::new();
+            fs::File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
+            Ok(packed::begins_like_objects(&head))
+        }
     }
 }
 

@@ -133,6 +133,18 @@ impl Findings {
         document.findings = self.views.clone();
     }
 
+    /// Those about one object.
+    pub(crate) fn of(&self, object: &ObjectRef) -> Self {
+        let name = Target::from(object).to_string();
+        let mut own = Self { excerpts: self.excerpts.clone(), ..Self::default() };
+        for (index, view) in self.views.iter().enumerate() {
+            if view.object.as_ref() == Some(&name) {
+                own.push(view.clone(), self.drawn.get(&index).cloned());
+            }
+        }
+        own
+    }
+
     /// Whether one of them is an error.
     pub(crate) fn any_error(&self) -> bool {
         self.views.iter().any(|view| view.severity == "error")
@@ -152,6 +164,13 @@ impl Findings {
     pub(crate) fn render_apart(&self) -> String {
         let all = self.views.iter().enumerate();
         all.map(|(index, view)| self.one(index, view) + "\n").collect()
+    }
+
+    /// As [`render`](Self::render), the errors alone: for answers that don't depend on the rest.
+    pub(crate) fn render_errors(&self) -> String {
+        let all = self.views.iter().enumerate();
+        let errors = all.filter(|(_, view)| view.severity == "error");
+        errors.map(|(index, view)| self.one(index, view)).collect()
     }
 
     /// As [`render`](Self::render), without what is only worth knowing: for answers about

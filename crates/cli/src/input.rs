@@ -8,15 +8,16 @@ use std::path::PathBuf;
 use phalanx_cluster::lint::{Rule, refusals, refused_admin_access};
 use phalanx_cluster::view::{CompatView, FindingView};
 use phalanx_cluster::world::World;
-use phalanx_cluster::{Compat, Finding, Lowering, ObjectEvent, Source, Version};
+use phalanx_cluster::{Compat, Finding, Lowering, ObjectEvent, Plugin, Source, Version};
 use phalanx_objects::read::{self, Item, Problem};
 use phalanx_objects::{Object, ObjectRef};
 
 use crate::args::InputArgs;
 use crate::cel;
 use crate::exit::Failure;
-use crate::files::{Files, Unreadable};
+use crate::files::{Came, Files, Text, Unreadable};
 use crate::findings::{Findings, placed};
+use crate::foreign::Foreign;
 
 /// The version and the gates that are asked for.
 fn compat(args: &InputArgs) -> Result<Compat, Failure> {
@@ -25,10 +26,10 @@ fn compat(args: &InputArgs) -> Result<Compat, Failure> {
         None => Version::default(),
     };
     let compat = Compat::new(version);
-    match &args.feature_gates {
-        Some(gates) => compat.with_gates(gates).map_err(|error| Failure::new(error.to_string())),
-        None => Ok(compat),
-    }
+    let gates = args.feature_gates.as_deref().unwrap_or_default();
+    let plugins = args.enable_admission_plugins.as_deref().unwrap_or_default();
+    let compat = compat.with_gates(gates).and_then(|compat| compat.with_plugins(plugins));
+    compat.map_err(|error| Failure::new(error.to_string()))
 }
 
 /// What an answer depends on beside the objects, as data.
@@ -38,6 +39,7 @@ pub(crate) fn compat_view(compat: &Compat, now: Option<jiff::Timestamp>) -> Comp
         now: now.map(|now| now.to_string()),
         kubernetes_version: compat.version().to_string(),
         feature_gates: gates.collect(),
+        admission_plugins: compat.plugins().map(Plugin::as_str).collect(),
     }
 }
 
@@ -64,6 +66,8 @@ pub(crate) struct Input {
     pub(crate) world: World,
     /// What is wrong with them, in the order of the input.
     pub(crate) findings: Findings,
+    /// How many objects are of a kind or version that is not read.
+    pub(crate) passed_over: u64,
 }
 
 /// What was read, and what the reader itself found: for who says what is wrong in words of his own.
@@ -79,26 +83,31 @@ pub(crate) struct Held {
 
 /// Texts that are held, to be looked at more than once.
 #[derive(Debug, Default)]
-pub(crate) struct Texts(Vec<(String, Vec<u8>)>);
+pub(crate) struct Texts {
+    held: Vec<(String, Vec<u8>, Came)>,
+    lost: Vec<Unreadable>,
+}
 
 impl Texts {
     /// All that the command line names.
     pub(crate) fn of(args: &InputArgs) -> Result<Self, Failure> {
-        let mut texts = Self::default();
+        let mut held = Vec::new();
         let files = Files::find(&args.filenames).map_err(unreadable)?;
-        let mut keep = |file: &str, bytes: &[u8]| texts.0.push((file.to_owned(), bytes.to_owned()));
-        files.read(&mut keep).map_err(unreadable)?;
-        Ok(texts)
+        let keep = |text: Text<'_>| {
+            held.push((text.name.to_owned(), text.bytes.to_owned(), text.came));
+        };
+        let lost = files.read(keep).map_err(unreadable)?;
+        Ok(Self { held, lost })
     }
 
-    /// Each with its name, in the order of the input.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.0.iter().map(|(file, bytes)| (file.as_str(), bytes.as_slice()))
+    /// Each, in the order of the input.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Text<'_>> {
+        self.held.iter().map(|(name, bytes, came)| Text { name, bytes, came: *came })
     }
 
     /// Which in the order of the input a text is.
     pub(crate) fn place(&self, name: &str) -> usize {
-        self.0.iter().position(|(file, _)| file == name).unwrap_or(self.0.len())
+        self.held.iter().position(|(held, ..)| held == name).unwrap_or(self.held.len())
     }
 }
 
@@ -115,14 +124,16 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
     let mut said = BTreeSet::new();
     // What does not compile is told, and drawn, where it is lowered, if it is the worst of its claim.
     let mut late = Vec::new();
-    let mut take = |file: &str, bytes: &[u8]| {
+    let mut foreign = Foreign::default();
+    let take = |text: Text<'_>| {
+        foreign.begin(&text);
         let mut observe = |object: &Object, source: &read::Source, locate: &read::Locate<'_>| {
             for refusal in refusals(object, &compat) {
                 let at = (source.clone(), locate(&refusal.path));
                 refused.borrow_mut().push((object.reference(), at, refusal));
             }
         };
-        read::read_observed(file, bytes, Some(&mut observe), &mut |item| {
+        read::read_observed(text.name, text.bytes, Some(&mut observe), &mut |item| {
             for (object, at, refusal) in refused.take() {
                 if refusal.rule == Rule::SelectorInvalid {
                     late.push((object, at, refusal));
@@ -131,7 +142,7 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
                 said.insert((placed(&object), refusal.path.clone()));
                 findings.refusal(&object, &at.0, &at.1, refusal);
             }
-            if let Some(problem) = reading.take(item) {
+            for problem in foreign.sift(item).filter_map(|item| reading.take(item)) {
                 let object = problem.object.as_ref().map(placed);
                 // Of a field that is refused that is enough.
                 if !object.is_some_and(|object| said.contains(&(object, problem.path.clone()))) {
@@ -140,7 +151,9 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
             }
         });
     };
-    files.read(&mut take).map_err(unreadable)?;
+    let lost = files.read(take).map_err(unreadable)?;
+    foreign.tell(&lost, &mut findings);
+    let passed_over = reading.passed_over;
     let world = reading.end(args, &findings)?;
     for finding in world.findings() {
         let drawn = cel::of_finding(&world, finding);
@@ -157,7 +170,7 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
     for lint in refused_admin_access(&world) {
         findings.lint(lint);
     }
-    Ok(Input { world, findings })
+    Ok(Input { world, findings, passed_over })
 }
 
 /// The object and the field of a finding.
@@ -171,17 +184,20 @@ fn field(finding: &Finding) -> Option<(ObjectRef, String)> {
 /// As [`read`].
 pub(crate) fn read_held(args: &InputArgs, texts: &Texts) -> Result<Held, Failure> {
     let mut reading = Reading::new(args, None)?;
-    let options = reading.options.clone();
+    let mut options = reading.options.clone();
     let mut findings = options.clone();
     let mut problems = Vec::new();
-    for (file, bytes) in texts.iter() {
-        read::read(file, bytes, &mut |item| {
-            if let Some(problem) = reading.take(item) {
+    let mut foreign = Foreign::default();
+    for text in texts.iter() {
+        foreign.begin(&text);
+        read::read(text.name, text.bytes, &mut |item| {
+            for problem in foreign.sift(item).filter_map(|item| reading.take(item)) {
                 findings.problem(&problem);
                 problems.push(*problem);
             }
         });
     }
+    foreign.tell(&texts.lost, &mut options);
     let world = reading.end(args, &findings)?;
     Ok(Held { world, options, problems })
 }
@@ -192,6 +208,7 @@ struct Reading {
     options: Findings,
     ordinal: u64,
     found: bool,
+    passed_over: u64,
 }
 
 impl Reading {
@@ -205,7 +222,8 @@ impl Reading {
         if let Some(scheduler) = scheduler {
             lowering = lowering.for_scheduler(scheduler);
         }
-        Ok(Self { world: World::new(lowering), options, ordinal: 0, found: false })
+        let world = World::new(lowering);
+        Ok(Self { world, options, ordinal: 0, found: false, passed_over: 0 })
     }
 
     /// Takes one thing in; hands back what is wrong with it.
@@ -220,6 +238,7 @@ impl Reading {
             }
             Item::Unknown { api_version, kind, source } => {
                 self.found = true;
+                self.passed_over += 1;
                 self.world.skip(&api_version, &kind, place(&source, self.ordinal));
                 None
             }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_cluster::edit::Target;
 use phalanx_cluster::lint::{
-    LINT_API_VERSION, Lint, LintDocument, LintFindingView, LintSummary, PositionView, Rule, lint,
+    AdviceView, LINT_API_VERSION, Lint, LintDocument, LintFindingView, LintSummary, PositionView,
+    Rule, advise, lint,
 };
 use phalanx_cluster::plan::PlanOptions;
 use phalanx_cluster::view::{CompatView, FindingView};
@@ -42,12 +43,23 @@ pub(crate) fn run(args: &LintArgs) -> Result<Answer, Failure> {
     let compat = input.world.lowering().compat();
     let compat = input::compat_view(compat, input::newest_time(&input.world));
     let summary = summary(&shown, input.world.objects().map_or(0, |objects| objects.len()));
-    let code = if summary.errors > 0 { NOT_ALL } else { FINE };
+    let fine = summary.errors == 0 && !input.options.any_error();
+    let code = if fine { FINE } else { NOT_ALL };
     shown.retain(|one| one.severity <= severity(args.severity));
     let warnings = input.options.render();
+    let advice: Option<Vec<AdviceView>> =
+        args.advise.then(|| advise(&input.world).iter().map(AdviceView::of).collect());
     let out = match args.output {
-        LintOutput::Table => Printed::Text(text(&shown, &summary, &compat)),
-        LintOutput::Json => Printed::Document(document::json(&whole(compat, shown, summary))?),
+        LintOutput::Table => {
+            let advice = advice.map(|advice| advised(&advice)).unwrap_or_default();
+            Printed::Text(advice + &text(&shown, &summary, &compat))
+        }
+        LintOutput::Json => {
+            let findings = shown.into_iter().map(|one| one.view).collect();
+            let api_version = LINT_API_VERSION;
+            let whole = LintDocument { api_version, compat, findings, advice, summary };
+            Printed::Document(document::json(&whole)?)
+        }
     };
     Ok(Answer { out, messages: warnings, code })
 }
@@ -58,11 +70,6 @@ fn severity(level: Level) -> Severity {
         Level::Warning => Severity::Warning,
         Level::Info => Severity::Info,
     }
-}
-
-fn whole(compat: CompatView, shown: Vec<Shown>, summary: LintSummary) -> LintDocument {
-    let findings = shown.into_iter().map(|one| one.view).collect();
-    LintDocument { api_version: LINT_API_VERSION, compat, findings, summary }
 }
 
 fn summary(shown: &[Shown], objects: usize) -> LintSummary {
@@ -90,8 +97,8 @@ fn placed_in(texts: &input::Texts, found: Vec<Lint>) -> Vec<Shown> {
     }
     let waiting = RefCell::new(waiting);
     let located: RefCell<Vec<(Lint, Option<Spot>)>> = RefCell::new(Vec::new());
-    for (name, bytes) in texts.iter() {
-        let any = waiting.borrow().keys().any(|(file, ..)| file == name);
+    for text in texts.iter() {
+        let any = waiting.borrow().keys().any(|(file, ..)| file == text.name);
         if !any {
             continue;
         }
@@ -102,7 +109,7 @@ fn placed_in(texts: &input::Texts, found: Vec<Lint>) -> Vec<Shown> {
                 located.borrow_mut().push((one, spot));
             }
         };
-        read::read_observed(name, bytes, Some(&mut observe), &mut |_| {});
+        read::read_observed(text.name, text.bytes, Some(&mut observe), &mut |_| {});
     }
     let rest = waiting.into_inner().into_values().flatten().map(|one| (one, None));
     let all = located.into_inner().into_iter().chain(rest);
@@ -161,6 +168,24 @@ fn once(all: Vec<Shown>) -> Vec<Shown> {
     let said: BTreeSet<_> = all.iter().filter(|one| is_rule(one)).filter_map(field).collect();
     let keeps = |one: &Shown| is_rule(one) || field(one).is_none_or(|field| !said.contains(&field));
     all.into_iter().filter(|one| keeps(one)).collect()
+}
+
+/// What is said of each workload, with its grounds below it.
+fn advised(all: &[AdviceView]) -> String {
+    let mut out = String::new();
+    for one in all {
+        out += &format!("{} asks for {}: {}\n", one.object, one.asks.join(", "), one.message);
+        for ground in &one.grounds {
+            out += &format!("  {}: {}\n", ground.code, ground.message);
+        }
+        if let Some(unknown) = &one.unknown {
+            out += &format!("  not known: {unknown}\n");
+        }
+    }
+    if all.is_empty() {
+        out += "No pod that is to be placed asks for devices: there is nothing to advise.\n";
+    }
+    out + "\n"
 }
 
 fn text(shown: &[Shown], summary: &LintSummary, compat: &CompatView) -> String {
@@ -223,10 +248,17 @@ pub(crate) fn no_answer(failure: &Failure) -> LintDocument {
         position: None,
         message: finding.message,
     };
+    let findings: Vec<LintFindingView> = failure.findings().into_iter().map(view).collect();
+    let number = |severity: &str| {
+        let of = findings.iter().filter(|finding| finding.severity == severity).count();
+        u64::try_from(of).unwrap_or(u64::MAX)
+    };
+    let (errors, warnings, infos) = (number("error"), number("warning"), number("info"));
     LintDocument {
         api_version: LINT_API_VERSION,
         compat: input::compat_view(&Compat::default(), None),
-        findings: failure.findings().into_iter().map(view).collect(),
-        summary: LintSummary::default(),
+        advice: None,
+        summary: LintSummary { errors, warnings, infos, objects: 0 },
+        findings,
     }
 }

@@ -4,17 +4,22 @@
 mod args;
 mod cel;
 mod devices;
+mod diff;
 mod document;
 mod exit;
 mod files;
 mod findings;
+mod foreign;
 mod input;
 mod lint;
+mod mask;
 mod nearest;
 mod node;
+mod packed;
 mod plan;
 mod question;
 mod screen;
+mod status;
 mod why;
 
 use std::io;
@@ -41,22 +46,30 @@ fn main() -> ExitCode {
         Command::Why(args) => (question::why(args), format(args.output)),
         Command::Devices(args) => (devices::run(args), format(args.output)),
         Command::Lint(args) => (lint::run(args), lint_format(args.output)),
+        Command::Status(args) => (status::run(args), format(args.output)),
+        Command::Diff(args) => (diff::run(args), format(args.output)),
+        // Objects are printed, or nothing: there is no document to say why.
+        Command::Mask(args) => (mask::run(args), Format::Text),
         Command::Completion(args) => (completion(args), Format::Text),
     };
-    match (answer, &cli.command) {
-        (Ok(answer), _) => finish(&answer),
-        (Err(failure), Command::Devices(_)) => {
+    match answer {
+        Ok(answer) => finish(&answer),
+        Err(failure) => {
             screen::complain(&failure.render());
-            tell(&devices::no_answer(&failure), format)
+            no_answer(cli.command.name(), &failure, format)
         }
-        (Err(failure), Command::Lint(_)) => {
-            screen::complain(&failure.render());
-            tell(&lint::no_answer(&failure), format)
-        }
-        (Err(failure), Command::Plan(_) | Command::Why(_) | Command::Completion(_)) => {
-            screen::complain(&failure.render());
-            tell(&question::no_answer(&failure), format)
-        }
+    }
+}
+
+/// Prints the document that a command owes a program even where it has no answer.
+fn no_answer(command: &str, failure: &Failure, format: Format) -> ExitCode {
+    match command {
+        "devices" => tell(&devices::no_answer(failure), format),
+        "lint" => tell(&lint::no_answer(failure), format),
+        "status" => tell(&status::no_answer(failure), format),
+        "diff" => tell(&diff::no_answer(failure), format),
+        "mask" | "completion" => ExitCode::from(MISUSE),
+        _ => tell(&question::no_answer(failure), format),
     }
 }
 
@@ -137,13 +150,10 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let failure = Failure::new(bare(&error.render().to_string()));
     let args: Vec<String> =
         std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-    if args.iter().any(|arg| arg == "devices") {
-        return tell(&devices::no_answer(&failure), wanted(&args));
-    }
-    if args.iter().any(|arg| arg == "lint") {
-        return tell(&lint::no_answer(&failure), wanted(&args));
-    }
-    tell(&question::no_answer(&failure), wanted(&args))
+    let known = Cli::command();
+    let is_command = |arg: &&String| known.find_subcommand(arg.as_str()).is_some();
+    let command = args.iter().find(is_command).map_or("", String::as_str);
+    no_answer(command, &failure, wanted(&args))
 }
 
 /// What clap says is wrong, without its heading and without its advice for people.

@@ -2,10 +2,11 @@
 //! that node got, check by check.
 
 use phalanx_cluster::plan::{PlanOptions, why};
-use phalanx_cluster::view::PodView;
+use phalanx_cluster::view::{PodView, request_name};
+use phalanx_cluster::words::within;
 use phalanx_cluster::world::World;
 use phalanx_engine::{
-    DeviceFacts, DeviceStage, Facts, GroupKey, Level, NodeKey, Reason, Short, Verdict, Why,
+    DeviceFacts, DeviceStage, Facts, GroupKey, NodeKey, Reason, Short, Verdict, Why,
 };
 
 /// What is known of one pod's verdict.
@@ -22,10 +23,10 @@ pub(crate) struct Account {
 /// that pass one more check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Funnel {
-    /// The request, as `main` or `main/sub`.
+    /// The request, as a sentence names it.
     pub(crate) request: String,
-    /// Devices asked for.
-    pub(crate) asked: u32,
+    /// Devices asked for; none where all that match are.
+    pub(crate) asked: Option<u32>,
     /// Name of a stage, devices left, and what that means.
     pub(crate) stages: Vec<(&'static str, u32, String)>,
 }
@@ -55,24 +56,50 @@ pub(crate) fn add(account: &mut Account, world: &mut World, options: &PlanOption
     let Some(nearest) = &account.nearest else { return };
     let Some(report) = why(world, &account.group, options) else { return };
     let Some(node) = report.nodes.iter().find(|node| node.node == *nearest) else { return };
+    let group = account.group.clone();
+    let name = |facts: &DeviceFacts| {
+        request_name(world, &group, facts).unwrap_or_else(|| "the request".to_owned())
+    };
     account.funnels = node
         .checks
         .iter()
-        .filter_map(|(reason, _, example)| match &example.facts {
-            Facts::Devices(facts) => Some(funnel(*reason, facts)),
+        .flat_map(|(reason, _, example)| match &example.facts {
+            Facts::Devices(facts) => funnels(*reason, facts, &name),
             Facts::None
             | Facts::Subject { .. }
             | Facts::Label { .. }
             | Facts::Amount { .. }
             | Facts::Taint(_)
             | Facts::Claim { .. }
-            | Facts::Binding { .. } => None,
+            | Facts::Binding { .. }
+            | Facts::Volume(_) => Vec::new(),
         })
         .collect();
 }
 
-fn funnel(reason: Reason, facts: &DeviceFacts) -> Funnel {
-    let together = together(facts);
+/// One funnel; of requests that can't be met together one each, with what the nearest value or
+/// domain has for it.
+fn funnels(
+    reason: Reason,
+    facts: &DeviceFacts,
+    name: &dyn Fn(&DeviceFacts) -> String,
+) -> Vec<Funnel> {
+    let Some(joint) = facts.joint.as_deref() else { return vec![funnel(reason, facts, name)] };
+    let parts = joint.parts.iter().enumerate().map(|(at, part)| {
+        let mut funnel = funnel(Reason::NotTogether, part, name);
+        let kind = joint.kinds.iter().position(|kind| kind.contains(&at));
+        if let (Some(kind), Some(group)) = (kind, joint.groups.first()) {
+            let has = |of: &[u32]| of.get(kind).copied().unwrap_or_default();
+            let (free, all) = (has(&group.free), has(&group.all));
+            funnel.stages.push(("together", free, together(facts, free, all)));
+        }
+        funnel
+    });
+    parts.collect()
+}
+
+fn funnel(reason: Reason, facts: &DeviceFacts, name: &dyn Fn(&DeviceFacts) -> String) -> Funnel {
+    let together = together(facts, facts.together, facts.together_if_free);
     let all = [
         ("seen", facts.seen, "that the node sees".to_owned()),
         ("selected", facts.selected, "that pass the selectors".to_owned()),
@@ -81,8 +108,8 @@ fn funnel(reason: Reason, facts: &DeviceFacts) -> Funnel {
         ("together", facts.together, together),
     ];
     Funnel {
-        request: facts.request.as_ref().map(ToString::to_string).unwrap_or_default(),
-        asked: facts.asked,
+        request: name(facts),
+        asked: (!facts.all).then_some(facts.asked),
         stages: all.into_iter().take(depth(reason)).collect(),
     }
 }
@@ -99,24 +126,14 @@ fn depth(reason: Reason) -> usize {
 }
 
 /// What the devices of the last stage have in common.
-fn together(facts: &DeviceFacts) -> String {
+fn together(facts: &DeviceFacts, now: u32, if_free: u32) -> String {
     let place = match (facts.level, &facts.attribute) {
-        (Some(level), _) => format!("in one {}", level_word(level)),
+        (Some(level), _) => format!("{}, where most are", within(level)),
         (None, Some(attribute)) => format!("that the constraint on {attribute} lets be together"),
         (None, None) => "that can be together".to_owned(),
     };
-    if facts.together_if_free > facts.together {
-        return format!("{place} ({} if nobody held any)", facts.together_if_free);
+    if if_free > now {
+        return format!("{place} ({if_free} if nobody held any)");
     }
     place
-}
-
-fn level_word(level: Level) -> &'static str {
-    match level {
-        Level::Island => "NVLink island",
-        Level::Switch => "PCIe switch",
-        Level::Root => "PCIe root",
-        Level::Numa => "NUMA node",
-        Level::Rail => "rail",
-    }
 }

@@ -33,13 +33,13 @@ pub(crate) fn table(document: &Document) -> String {
     let mut grid = Grid::new(&["POD", "NODE", "DEVICES", "VERDICT", ""]);
     for pod in &document.pods {
         let about = match pod.verdict {
-            VerdictWord::Placed => Cell::styled(DIM, pod.notes.join("; ")),
+            VerdictWord::Placed => Cell::styled(DIM, notes(pod).join("; ")),
             VerdictWord::Waits | VerdictWord::Refused | VerdictWord::GaveUp => {
                 Cell::styled(PLAIN, why_not(pod))
             }
         };
         grid.row(vec![
-            format!("{}/{}", pod.namespace, pod.name).into(),
+            named(pod).into(),
             pod.node.as_deref().unwrap_or("-").into(),
             devices(pod).into(),
             verdict(pod.verdict),
@@ -47,6 +47,26 @@ pub(crate) fn table(document: &Document) -> String {
         ]);
     }
     grid.render()
+}
+
+/// A pod by its name, and by its place in its workload where that has several roles.
+pub(crate) fn named(pod: &PodView) -> String {
+    let name = format!("{}/{}", pod.namespace, pod.name);
+    match pod.seat() {
+        Some(seat) => format!("{name} ({seat})"),
+        None => name,
+    }
+}
+
+/// What is to be known of a pod that is placed: first whether a better place may exist.
+fn notes(pod: &PodView) -> Vec<&str> {
+    let bounded = is_bounded(pod).then_some("bounded: a better place may exist");
+    bounded.into_iter().chain(pod.notes.iter().map(String::as_str)).collect()
+}
+
+/// Whether the search for the pod's place ended at its bound.
+fn is_bounded(pod: &PodView) -> bool {
+    pod.optimal == Some("bounded")
 }
 
 /// The deciding reason as a sentence, and what else is in the way of the pod itself, such as a gate.
@@ -132,7 +152,13 @@ pub(crate) fn summary(document: &Document) -> String {
         (s.gave_up, VerdictWord::GaveUp),
     ];
     let counts = counts.iter().filter(|(number, word)| *number > 0 || *word == VerdictWord::Placed);
-    let counts: Vec<String> = counts.map(|(n, word)| format!("{n} {}", words(*word))).collect();
+    let bounded = document.pods.iter().filter(|pod| is_bounded(pod)).count();
+    let counts: Vec<String> = counts
+        .map(|(n, word)| match (word, bounded) {
+            (VerdictWord::Placed, 1..) => format!("{n} {} ({bounded} bounded)", words(*word)),
+            _ => format!("{n} {}", words(*word)),
+        })
+        .collect();
     let compat = &document.compat;
     let gates = compat.feature_gates.iter().map(|(gate, on)| format!(", {gate}={on}"));
     let now = compat.now.as_ref();

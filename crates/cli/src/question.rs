@@ -57,7 +57,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Answer, Failure> {
 /// Answers `why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<Answer, Failure> {
     let mut input = changed_world(&args.input, &args.question)?;
-    let object = target(&args.target, &args.question.namespace, &input.world)?;
+    let object = target(&args.target, &args.question.namespace, &input)?;
     let options = options(&args.input, &args.question, &input.world);
     let view = ViewOptions { trials: Some(Trials::for_why(&input.world)), alone: true };
     let mut document = why_document(&mut input.world, &object, &options, &view);
@@ -125,13 +125,21 @@ fn changed_world(args: &InputArgs, question: &QuestionArgs) -> Result<Input, Fai
 }
 
 /// The object that KIND/NAME names.
-fn target(text: &str, namespace: &str, world: &World) -> Result<ObjectRef, Failure> {
+fn target(text: &str, namespace: &str, input: &Input) -> Result<ObjectRef, Failure> {
     let target = parse_target(text).map_err(|error| Failure::new(format!("{error}.")))?;
     let object = target.reference(namespace);
+    let world = &input.world;
     let lowering = world.lowering();
     let scope = object.kind.is_namespaced().then_some(object.namespace.as_str());
     if !lowering.find(object.kind, &object.name, scope).is_empty() {
         return Ok(object);
+    }
+    if lowering.is_unread(&object) {
+        let message = format!(
+            "{object} is in the input and was left out, for it can't be read as one: mend what is said \
+             of it above, and ask again."
+        );
+        return Err(Failure::new(message).after(&input.findings.of(&object)));
     }
     let mut elsewhere = lowering.find(object.kind, &object.name, None);
     // Dumps seldom hold namespaces themselves.
@@ -139,9 +147,7 @@ fn target(text: &str, namespace: &str, world: &World) -> Result<ObjectRef, Failu
         let mut all = world.objects().into_iter();
         all.any(|objects| objects.in_namespace(kind, &object.name).next().is_some())
     };
-    if object.kind == Kind::Namespace
-        && [Kind::Pod, Kind::Job, Kind::Deployment].into_iter().any(is_used)
-    {
+    if object.kind == Kind::Namespace && Kind::workloads().chain([Kind::Pod]).any(is_used) {
         return Ok(object);
     }
     if object.kind == Kind::Pod {
@@ -150,6 +156,15 @@ fn target(text: &str, namespace: &str, world: &World) -> Result<ObjectRef, Failu
             return Ok(object);
         }
         elsewhere.extend(planned);
+    }
+    let unread = lowering.unread_by_name(object.kind, &object.name);
+    if let (Some(other), None) = (unread, elsewhere.first()) {
+        let message = format!(
+            "There is no {object}. {other} is in the input and was left out, for it can't be read as \
+             one: mend what is said of it above, and add -n {}.",
+            other.namespace
+        );
+        return Err(Failure::new(message).after(&input.findings.of(&other)));
     }
     let hint = match (elsewhere.first(), lowering.all(object.kind).as_slice()) {
         (Some(found), _) => {
@@ -169,7 +184,7 @@ fn target(text: &str, namespace: &str, world: &World) -> Result<ObjectRef, Failu
 /// Pods of that name that workloads are still to make.
 fn planned(world: &World, name: &str) -> Vec<ObjectRef> {
     let lowering = world.lowering();
-    let workloads = [Kind::Job, Kind::Deployment].into_iter().flat_map(|kind| lowering.all(kind));
+    let workloads = Kind::workloads().flat_map(|kind| lowering.all(kind));
     // Its name is its workload's with a number.
     let might = |workload: &ObjectRef| name.starts_with(workload.name.as_str());
     let key = |workload: ObjectRef| GroupKey {

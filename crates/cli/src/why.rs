@@ -78,7 +78,7 @@ fn pod_text(pod: &PodView, account: Option<&Account>, all: bool) -> String {
 }
 
 fn headline(pod: &PodView) -> String {
-    let name = paint(HEAD, &format!("pod {}/{}", pod.namespace, pod.name));
+    let name = paint(HEAD, &format!("pod {}", plan::named(pod)));
     if let (VerdictWord::Placed, Some(node)) = (pod.verdict, &pod.node) {
         let devices = plan::devices(pod);
         let devices = if devices.is_empty() { String::new() } else { format!(" with {devices}") };
@@ -143,10 +143,14 @@ fn nearest_miss(pod: &PodView, account: &Account) -> String {
     let Some(node) = &account.nearest else { return String::new() };
     let mut out = format!("\nNearest miss: {}\n", paint(HEAD, &node.0));
     for funnel in &account.funnels {
-        out += &format!("  request {} asks {}\n", funnel.request, funnel.asked);
+        let asks = funnel.asked.map_or_else(
+            || "all devices that match".to_owned(),
+            |asked| count(u64::from(asked), "device", "devices"),
+        );
+        out += &format!("  {} asks {asks}\n", clean(&funnel.request));
         let mut grid = Grid::default().indented(4);
         for (stage, devices, meaning) in &funnel.stages {
-            let short = *devices < funnel.asked;
+            let short = *devices < funnel.asked.unwrap_or(1);
             let style = if short { WARN } else { PLAIN };
             grid.row(vec![
                 Cell::styled(style, *stage),

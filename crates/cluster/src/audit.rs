@@ -10,6 +10,7 @@
 mod claims;
 mod ledger;
 mod sums;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,8 +21,6 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 
 use crate::raise::{Bind, EXTENDED_CLAIM, Effect, PodStatusWrite, Write, reference};
 use crate::world::Objects;
-
-pub(crate) use ledger::pod_spec;
 
 /// A rule that the writes break.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,10 +42,14 @@ pub fn audit_objects(before: &Objects, effects: &[Effect]) -> Vec<Violation> {
     let mut audit = Audit::new(before);
     for effect in effects {
         match &effect.write {
-            Write::CreateClaim(claim) | Write::Finalize(claim) | Write::ClaimStatus(claim) => {
-                audit.claim(claim);
-            }
+            Write::CreateClaim(claim)
+            | Write::Finalize(claim)
+            | Write::Unprotect(claim)
+            | Write::ClaimStatus(claim) => audit.claim(claim),
+            Write::DeleteClaim(claim) => audit.gone(claim),
             Write::PodStatus(status) => audit.pod_status(status),
+            Write::KeepVolume(write) => audit.volume(write),
+            Write::SelectNode(write) => audit.select_node(write),
             Write::Bind(bind) => audit.bind(bind),
         }
     }
@@ -77,6 +80,8 @@ struct Audit<'a> {
     bound: BTreeSet<ObjectRef>,
     /// Pods of whose status a claim for extended resources is written.
     extended: BTreeSet<ObjectRef>,
+    /// Volumes that are kept for a claim.
+    kept: BTreeSet<ObjectRef>,
     violations: Vec<Violation>,
 }
 
@@ -88,8 +93,14 @@ impl<'a> Audit<'a> {
                 claims.insert(object.reference(), (**claim).clone());
             }
         }
-        let (bound, extended) = (BTreeSet::new(), BTreeSet::new());
-        Self { objects, claims, bound, extended, violations: Vec::new() }
+        Self {
+            objects,
+            claims,
+            bound: BTreeSet::new(),
+            extended: BTreeSet::new(),
+            kept: BTreeSet::new(),
+            violations: Vec::new(),
+        }
     }
 
     fn wrong(&mut self, object: &ObjectRef, message: String) {
@@ -122,6 +133,15 @@ impl<'a> Audit<'a> {
             self.wrong(&of, "it has more than 256 users".to_owned());
         }
         self.claims.insert(of, claim.clone());
+    }
+
+    /// A claim that is deleted holds nothing any more.
+    fn gone(&mut self, claim: &ResourceClaim) {
+        let of = reference(claim);
+        if !claim.metadata.finalizers.is_empty() {
+            self.wrong(&of, "it is deleted while finalizers keep it".to_owned());
+        }
+        self.claims.remove(&of);
     }
 
     /// A pod's status names a claim that is made for it, and requests that the claim has.
@@ -169,8 +189,10 @@ impl<'a> Audit<'a> {
             self.wrong(&pod, format!("it is bound to {}, which is no node", bind.node));
             return;
         };
-        if let Some(spec) = ledger::pod_spec(self.objects, &bind.spec_of) {
-            for message in node_refuses(node, &spec.tolerations) {
+        if let Some(spec) = crate::lower::pod_spec(self.objects, &bind.spec_of, bind.role) {
+            let mut tolerations = spec.tolerations.clone();
+            tolerations.extend(ledger::added_tolerations(self.objects, &bind.spec_of, &spec));
+            for message in node_refuses(node, &tolerations) {
                 self.wrong(&pod, message);
             }
         }

@@ -4,7 +4,7 @@
 //! with the answer. The table holds the gates that an answer depends on, and those beside them that
 //! a user copies from kube-scheduler's command line; what a gate does stands where it is asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A minor version of Kubernetes.
@@ -160,6 +160,8 @@ gates! {
     DynamicResourceAllocation: Stable Locked Locked Locked,
     /// Workload and PodGroup objects.
     GenericWorkload: Absent Alpha Alpha BetaOff,
+    /// Features of the kubelet that a pod needs are looked at by kube-scheduler.
+    NodeDeclaredFeatures: Absent Alpha BetaOn Locked,
     /// `nominatedNodeName` as a hint.
     NominatedNodeNameForExpectation: Alpha BetaOn BetaOn BetaOn,
     /// One decision for many equal pods.
@@ -178,6 +180,8 @@ gates! {
     SchedulerPreQueueingHints: Absent Absent Absent Alpha,
     /// Topology of PodGroups.
     TopologyAwareWorkloadScheduling: Absent Absent Alpha Alpha,
+    /// `preventPodSchedulingIfMissing` of CSI drivers.
+    VolumeLimitScaling: Absent Alpha Alpha BetaOn,
 }
 
 impl Gate {
@@ -199,7 +203,9 @@ impl Gate {
             | Self::DRAPartitionableDevices
             | Self::DRAPartitionableDevicesType
             | Self::DRAPrioritizedList
-            | Self::DRAResourceClaimDeviceStatus => true,
+            | Self::DRAResourceClaimDeviceStatus
+            | Self::NodeDeclaredFeatures
+            | Self::VolumeLimitScaling => true,
             Self::CompositePodGroup
             | Self::DRANodeAllocatableResources
             | Self::DRAResourceClaimGranularStatusAuthorization
@@ -248,6 +254,31 @@ pub struct Compat {
     on: BTreeMap<Gate, bool>,
     /// Gates that were switched and are not in the table.
     unread: Vec<String>,
+    /// Admission plugins that are enabled beside the API server's defaults.
+    plugins: BTreeSet<Plugin>,
+}
+
+/// An admission plugin of the API server that is off by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Plugin {
+    /// Pods that ask for an extended resource tolerate the taint of its name.
+    ExtendedResourceToleration,
+    /// Pods get the node selector of their namespace's annotation.
+    PodNodeSelector,
+}
+
+impl Plugin {
+    /// Every plugin that can be enabled.
+    pub const ALL: [Self; 2] = [Self::ExtendedResourceToleration, Self::PodNodeSelector];
+
+    /// Its name as kube-apiserver spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ExtendedResourceToleration => "ExtendedResourceToleration",
+            Self::PodNodeSelector => "PodNodeSelector",
+        }
+    }
 }
 
 impl Default for Compat {
@@ -261,7 +292,32 @@ impl Compat {
     #[must_use]
     pub fn new(version: Version) -> Self {
         let state = |gate: &Gate| (*gate, gate.stages()[version as usize].default_on());
-        Self { version, on: Gate::ALL.iter().map(state).collect(), unread: Vec::new() }
+        let on = Gate::ALL.iter().map(state).collect();
+        Self { version, on, unread: Vec::new(), plugins: BTreeSet::new() }
+    }
+
+    /// Whether an admission plugin is enabled that is off by default.
+    #[must_use]
+    pub fn has_plugin(&self, plugin: Plugin) -> bool {
+        self.plugins.contains(&plugin)
+    }
+
+    /// The admission plugins that are enabled beside the defaults.
+    pub fn plugins(&self) -> impl Iterator<Item = Plugin> {
+        self.plugins.iter().copied()
+    }
+
+    /// Enables admission plugins as kube-apiserver's `--enable-admission-plugins` does: names with
+    /// commas between them.
+    ///
+    /// # Errors
+    /// When a name is none of a plugin that is off by default and played here.
+    pub fn with_plugins(mut self, text: &str) -> Result<Self, CompatError> {
+        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let plugin = Plugin::ALL.into_iter().find(|plugin| plugin.as_str() == name);
+            self.plugins.insert(plugin.ok_or_else(|| CompatError::Plugin(name.to_owned()))?);
+        }
+        Ok(self)
     }
 
     /// The version.
@@ -468,6 +524,8 @@ pub enum CompatError {
         /// The version.
         version: Version,
     },
+    /// No admission plugin that is off by default and played here.
+    Plugin(String),
 }
 
 impl fmt::Display for CompatError {
@@ -494,6 +552,12 @@ impl fmt::Display for CompatError {
             Self::Locked { name, version } => write!(
                 f,
                 "Feature gate `{name}` is on for good in Kubernetes {version}. Leave it out."
+            ),
+            Self::Plugin(name) => write!(
+                f,
+                "`{name}` is no admission plugin that Phalanx can enable. Those that are off by default and \
+                 played here are {}.",
+                Plugin::ALL.map(Plugin::as_str).join(" and ")
             ),
         }
     }
@@ -546,6 +610,8 @@ mod tests {
             ("DRAPartitionableDevicesType", "- - - off"),
             ("DRAOptionalNodeOperations", "- - - off"),
             ("ResourceHealthStatus", "off off on on"),
+            ("NodeDeclaredFeatures", "- off on on"),
+            ("VolumeLimitScaling", "- off off on"),
         ];
         for (name, wanted) in table {
             let gate = Gate::ALL.iter().find(|gate| gate.as_str() == name).expect(name);

@@ -37,6 +37,8 @@ pub(crate) struct Subject {
     pub(crate) group: GroupKey,
     /// The object that says what its pods are like: the pod itself, or the workload.
     pub(crate) spec_of: ObjectRef,
+    /// The role in that object that is short.
+    pub(crate) role: u16,
     /// For each claim of its pods, the claim or the template that says what is asked.
     pub(crate) claims: Vec<Option<ObjectRef>>,
     /// Pods of the group that are placed already, where they are some.

@@ -14,6 +14,7 @@ use phalanx_objects::topology::AlignLevel;
 use phalanx_objects::{Kind, ObjectRef};
 
 pub(crate) use apply::{Put, apply};
+pub(crate) use apply::{is_of, replicas};
 pub use parse::{kind_word, parse_target};
 
 /// One change of the world.

@@ -6,22 +6,26 @@
 //!
 //! The way through: [`World::absorb`](world::World::absorb) takes objects in, [`plan::plan`]
 //! decides, and [`view`] shows the plan or [`raise`] writes it. [`edit`] changes the world to ask
-//! what if, [`cure`] finds the edits that would help, and [`audit`] judges the writes.
+//! what if, [`cure`] finds the edits that would help, [`audit`] judges the writes, and [`mask`] hides
+//! names.
 
 pub mod audit;
 mod compat;
 pub mod cure;
+pub mod diff;
 pub mod edit;
 mod finding;
 pub mod lint;
 mod lower;
+pub mod mask;
 pub mod plan;
 pub mod raise;
+pub mod status;
 pub mod view;
 pub mod words;
 pub mod world;
 
-pub use compat::{Allocator, Compat, CompatError, Gate, Version};
+pub use compat::{Allocator, Compat, CompatError, Gate, Plugin, Version};
 pub use finding::{Finding, Severity, Source};
 pub use lower::{
     ClaimInfo, ClaimName, DeviceInfo, Failing, Gone, GroupInfo, Lowering, ObjectEvent, PodInfo,

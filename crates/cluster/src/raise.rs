@@ -1,11 +1,13 @@
 //! A decision as the writes that put it on the board, in the order in which kube-scheduler makes
-//! them: the claim's finalizer, its allocation with the reservation, then the binding. The writing
-//! itself, and waiting for binding conditions, are left to whoever has a connection.
+//! them: what becomes of volumes, the claim's finalizer, its allocation with the reservation, then the
+//! binding. The writing itself, and waiting for volumes and for binding conditions, are left to whoever
+//! has a connection.
 
 mod allocation;
 mod decide;
 mod extended;
 mod manifests;
+mod volumes;
 
 use std::collections::BTreeMap;
 
@@ -17,11 +19,14 @@ pub(crate) use allocation::{Granted, SliceIndex, allocate, quantity, share_id};
 pub use decide::raise;
 pub use extended::{EXTENDED_CLAIM, PodStatusWrite};
 pub use manifests::manifests;
+pub use volumes::{VolumeClaimWrite, VolumeWrite};
 
 /// Keeps a claim from vanishing while it holds devices.
 pub const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 /// Which entry of the pod's `resourceClaims` a claim was made for.
 pub const POD_CLAIM_NAME: &str = "resource.kubernetes.io/pod-claim-name";
+/// Marks a claim among the manifests that is to be deleted, and not applied.
+pub const DELETED: &str = "phalanx.dev/deleted";
 /// Marks what does not exist yet and carries names that we gave it.
 pub const PLANNED: &str = "phalanx.dev/planned";
 
@@ -70,10 +75,18 @@ pub enum Write {
     CreateClaim(Box<ResourceClaim>),
     /// Update a claim's metadata: add the finalizer.
     Finalize(Box<ResourceClaim>),
+    /// Update a claim's metadata: take the finalizer away, so that it can be deleted.
+    Unprotect(Box<ResourceClaim>),
+    /// Delete a claim.
+    DeleteClaim(Box<ResourceClaim>),
     /// Update a claim's status: its allocation and its users, in one call.
     ClaimStatus(Box<ResourceClaim>),
     /// Patch a pod's status: the claim that serves its extended resources.
     PodStatus(PodStatusWrite),
+    /// Patch a volume: the claim that it is kept for.
+    KeepVolume(VolumeWrite),
+    /// Patch a claim on a volume: the node on which one is to be made for it.
+    SelectNode(VolumeClaimWrite),
     /// Create the Binding of a pod.
     Bind(Bind),
 }
@@ -91,6 +104,8 @@ pub struct Bind {
     pub planned: bool,
     /// The object that says what the pod is like: itself, or the workload that will make it.
     pub spec_of: ObjectRef,
+    /// The role in that object that it is of.
+    pub role: u16,
     /// The node.
     pub node: String,
 }
@@ -195,6 +210,17 @@ impl Draft {
         status.devices.clear();
         self.write(&mut drafted, Write::ClaimStatus);
         self.claims.insert(claim.clone(), drafted);
+    }
+
+    /// Deletes a claim, whatever it holds: its finalizer is taken away first (`deleteClaim`).
+    pub fn delete(&mut self, claim: &ObjectRef) {
+        let Some(mut drafted) = self.claims.remove(claim) else { return };
+        let finalizers = &mut drafted.claim.metadata.finalizers;
+        if finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
+            finalizers.retain(|finalizer| finalizer != FINALIZER);
+            self.write(&mut drafted, Write::Unprotect);
+        }
+        self.write(&mut drafted, Write::DeleteClaim);
     }
 
     /// Writes a claim as it is drafted, on top of what was written of it before.

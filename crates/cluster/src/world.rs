@@ -50,23 +50,38 @@ impl World {
 
     /// Takes in one event.
     pub fn absorb(&mut self, event: ObjectEvent) {
-        if let ObjectEvent::Applied(_, source) = &event {
-            self.last = self.last.max(source.ordinal);
+        match lower::named(event) {
+            ObjectEvent::Applied(object, source) => self.applied(*object, source),
+            ObjectEvent::Deleted(gone) => {
+                if self.lowering.ends(&gone) {
+                    self.lowering.deleted(&gone.object);
+                    if let Some(objects) = &mut self.objects {
+                        objects.0.remove(&gone.object);
+                    }
+                }
+            }
         }
-        let event = lower::named(event);
-        if let (Some(objects), ObjectEvent::Applied(object, source)) = (&self.objects, &event)
-            && let Some((reference, other)) = objects.twin(object, source)
+    }
+
+    fn applied(&mut self, object: Object, source: Source) {
+        self.last = self.last.max(source.ordinal);
+        let reference = object.reference();
+        let kept = self.objects.as_ref().map(|objects| objects.0.get(&reference));
+        // Lowering knows of no object that is not kept where they are.
+        let first = kept.is_some_and(|kept| kept.is_none());
+        if let Some(kept) = kept.flatten()
+            && kept.differs(&object, &source)
         {
+            let other = kept.source.clone();
             let (first, second) =
-                if other.ordinal <= source.ordinal { (&other, source) } else { (source, &other) };
-            self.lowering.repeated(reference, first, second);
+                if other.ordinal <= source.ordinal { (&other, &source) } else { (&source, &other) };
+            self.lowering.repeated(reference.clone(), first, second);
         }
-        if !self.lowering.takes(&event) {
-            return;
-        }
-        self.lowering.take(&event);
-        if let Some(objects) = &mut self.objects {
-            objects.take(event);
+        if let Some(header) = self.lowering.news(&reference, &object, &source, first) {
+            self.lowering.applied(&reference, &object, header);
+            if let Some(objects) = &mut self.objects {
+                objects.put(reference, object, source);
+            }
         }
     }
 
@@ -89,6 +104,11 @@ impl World {
                 | Change::Group(..)
                 | Change::Member(..)
                 | Change::Claim(..)
+                | Change::Volume(..)
+                | Change::VolumeClaim(..)
+                | Change::StorageClass(..)
+                | Change::StorageDriver(..)
+                | Change::NodeStorage(..)
                 | Change::Hold(..)
                 | Change::Match(..)
                 | Change::Derived(..)
@@ -208,9 +228,14 @@ impl World {
         self.objects.as_ref()
     }
 
-    /// What was found wrong.
+    /// What was found wrong, and what the input lacks.
     pub fn findings(&self) -> &[Finding] {
-        self.findings.get_or_init(|| self.lowering.findings())
+        self.findings.get_or_init(|| {
+            let mut all = self.lowering.findings();
+            all.extend(self.lowering.absent());
+            all.sort();
+            all
+        })
     }
 
     /// The links of a node, if any are known.
@@ -243,11 +268,17 @@ impl World {
         }
     }
 
-    /// A device's value of an attribute, by its fully qualified name.
-    pub(crate) fn attribute(&self, attribute: &Name, on: &DeviceKey) -> Option<String> {
+    /// A device's value of an attribute, by its fully qualified name; of a list one element where that
+    /// is asked for.
+    pub(crate) fn attribute(
+        &self,
+        attribute: &Name,
+        on: &DeviceKey,
+        element: Option<usize>,
+    ) -> Option<String> {
         let device = self.lowering.device(on)?;
-        let found = device.attributes.iter().find(|(name, _)| name == attribute);
-        found.map(|(_, value)| words::attribute(value))
+        let (_, value) = device.attributes.iter().find(|(name, _)| name == attribute)?;
+        element.map_or_else(|| Some(words::attribute(value)), |at| words::element(value, at))
     }
 
     /// The newest time stamp read.
@@ -304,6 +335,13 @@ impl Objects {
             .map(|(_, kept)| &*kept.object)
     }
 
+    /// Every object, in the order of the input.
+    pub fn in_order(&self) -> Vec<&Object> {
+        let mut kept: Vec<&Kept> = self.0.values().collect();
+        kept.sort_by_key(|kept| kept.source.ordinal);
+        kept.into_iter().map(|kept| &*kept.object).collect()
+    }
+
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -314,30 +352,21 @@ impl Objects {
         self.0.is_empty()
     }
 
-    /// Takes in an event that is named in full and that lowering takes.
-    pub(crate) fn take(&mut self, event: ObjectEvent) {
-        match event {
-            ObjectEvent::Applied(object, source) => {
-                let reference = object.reference();
-                self.0.insert(reference, Kept { object: Arc::new(*object), source });
-            }
-            ObjectEvent::Deleted(gone) => {
-                self.0.remove(&gone.object);
-            }
-        }
+    /// Keeps an object under its reference, in which it is named in full.
+    pub(crate) fn put(&mut self, reference: ObjectRef, object: Object, source: Source) {
+        self.0.insert(reference, Kept { object: Arc::new(object), source });
     }
+}
 
-    /// Where else an object, named in full, stands with other content, if no `resourceVersion` says
-    /// which of the two is newer.
-    fn twin(&self, object: &Object, source: &Source) -> Option<(ObjectRef, Source)> {
-        let reference = object.reference();
-        let kept = self.0.get(&reference)?;
+impl Kept {
+    /// Whether another state of the object, read elsewhere, has other content and no
+    /// `resourceVersion` says which of the two is newer.
+    fn differs(&self, object: &Object, source: &Source) -> bool {
         let version = |object: &Object| object.metadata().resource_version.parse::<u64>().ok();
-        let versions = version(object).zip(version(&kept.object));
-        if kept.source == *source || versions.is_some_and(|(new, old)| new != old) {
-            return None;
-        }
-        (*kept.object != *object).then(|| (reference, kept.source.clone()))
+        let versions = version(object).zip(version(&self.object));
+        self.source != *source
+            && versions.is_none_or(|(new, old)| new == old)
+            && *self.object != *object
     }
 }
 

@@ -5,9 +5,10 @@ use crate::facts::{
     AttributeValue, Claim, Domains, Group, Hold, Links, Member, Node, Pool, Queue, Seat, Topology,
 };
 use crate::name::{
-    ClaimKey, FlightId, GroupKey, NodeKey, PodKey, PoolKey, ProfileId, QueueKey, SelectorId,
-    TopologyKey,
+    ClaimKey, FlightId, GroupKey, Name, NodeKey, PodKey, PoolKey, ProfileId, QueueKey, SelectorId,
+    TopologyKey, VolumeClaimKey, VolumeKey,
 };
+use crate::storage::{NodeStorage, StorageClass, StorageDriver, Volume, VolumeClaim};
 
 /// One fact that is now so; `None` is gone. Applying a change twice is applying it once, and the
 /// order of changes about different keys does not matter.
@@ -31,6 +32,16 @@ pub enum Change {
     Member(PodKey, Option<Member>),
     /// A claim.
     Claim(ClaimKey, Option<Claim>),
+    /// A PersistentVolume.
+    Volume(VolumeKey, Option<Volume>),
+    /// A PersistentVolumeClaim.
+    VolumeClaim(VolumeClaimKey, Option<VolumeClaim>),
+    /// A StorageClass.
+    StorageClass(Name, Option<StorageClass>),
+    /// A CSIDriver.
+    StorageDriver(Name, Option<StorageDriver>),
+    /// What a node can attach.
+    NodeStorage(NodeKey, Option<NodeStorage>),
     /// A promised place.
     Hold(GroupKey, Option<Hold>),
     /// What a selector says of all devices of a profile.

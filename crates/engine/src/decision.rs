@@ -21,6 +21,9 @@ pub struct Decision {
     pub acts: Vec<Act>,
     /// One verdict for each group that has something pending, in queue order.
     pub verdicts: Vec<(GroupKey, Verdict)>,
+    /// Of groups whose seats are decided alone, what becomes of the roles that find no seat beside the
+    /// first such, of which the group's verdict speaks.
+    pub roles: Vec<(GroupKey, u16, Verdict)>,
     /// When to decide again even if nothing changes.
     pub wake_at: Option<Timestamp>,
     /// Effort spent.
@@ -139,6 +142,8 @@ pub struct Example {
     pub node: Option<NodeKey>,
     /// A device.
     pub device: Option<DeviceKey>,
+    /// A device of each of [`Joint::groups`], by which the value or the domain can be named.
+    pub leaders: Vec<DeviceKey>,
     /// The rest.
     pub facts: Facts,
 }
@@ -192,6 +197,46 @@ pub enum Facts {
     },
     /// Counts of devices, check by check.
     Devices(Box<DeviceFacts>),
+    /// A claim on a volume, and what is wrong with it.
+    Volume(Box<VolumeFacts>),
+}
+
+/// What is wrong with a claim on a volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VolumeFacts {
+    /// Name of the claim; empty where it is made with a pod that does not exist yet.
+    pub claim: Name,
+    /// Name of the volume that it has, or that is kept for it.
+    pub volume: Option<Name>,
+    /// Name of its class.
+    pub class: Option<Name>,
+    /// The node on which a volume is being made for it.
+    pub node: Option<Name>,
+    /// The zone or region that the volume's label names (`key=a__b`), and the node's own.
+    pub label: Option<(Name, Option<Name>)>,
+    /// What it lacks.
+    pub lack: Option<VolumeLack>,
+}
+
+/// What a claim on a volume lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VolumeLack {
+    /// Its class binds at once, and has not yet.
+    Immediate,
+    /// It names a volume, and their binding is not complete.
+    HalfBound,
+    /// It has no class.
+    NoClass,
+    /// Its class does not exist.
+    ClassMissing,
+    /// A volume is being made for it on another node.
+    MadeElsewhere,
+    /// No volume is there for it, and its class makes none.
+    NotMade,
+    /// No volume is there for it, and its class makes none here.
+    Topology,
+    /// No volume is there for it, and no room to make one.
+    Room,
 }
 
 /// How far the devices of a node got for one request of one claim.
@@ -219,6 +264,9 @@ pub struct DeviceFacts {
     pub together_if_free: u32,
     /// The attribute of the constraint that fails.
     pub attribute: Option<Name>,
+    /// How many of the devices that would do publish it, and how many would do; only where too few
+    /// publish it.
+    pub published: Option<(u32, u32)>,
     /// The level that is required.
     pub level: Option<Level>,
     /// The selector that says no or ends in an error for [`Example::device`].
@@ -227,10 +275,57 @@ pub struct DeviceFacts {
     pub taint: Option<Taint>,
     /// Name of the counter or capacity that is short.
     pub resource: Option<Name>,
+    /// The counter set of that counter, or whose devices no compatibility group joins.
+    pub set: Option<Name>,
     /// Amounts of it, in billionths: asked and left, or asked and the most that may be asked.
     pub amount: Option<(i128, i128)>,
     /// What stands against the amount, where it is of a capacity.
     pub unmet: Option<Unmet>,
+    /// The other rules without which the one that fails could be kept.
+    pub beside: Box<[Beside]>,
+    /// The requests that can't be met together, where they are several.
+    pub joint: Option<Box<Joint>>,
+}
+
+/// A rule over several devices, as a sentence names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// `matchAttribute`.
+    Match(Name),
+    /// `distinctAttribute`.
+    Distinct(Name),
+    /// A required level.
+    Level(Level),
+}
+
+/// Requests of which each can be met alone, and what there is for them together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Joint {
+    /// The requests, each with its own counts.
+    pub parts: Vec<DeviceFacts>,
+    /// The parts (as indices) by the devices that would do for them: parts that the same devices
+    /// would do for stand together.
+    pub kinds: Vec<Vec<usize>>,
+    /// Values of the attribute or domains of the level, nearest miss first, the best of them only;
+    /// none where no rule over values is to blame.
+    pub groups: Vec<JointGroup>,
+    /// How many values or domains there are beside these.
+    pub more: u32,
+    /// Devices that would do for any of the parts, and are free.
+    pub free: u32,
+}
+
+/// The devices of one value, or of one domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JointGroup {
+    /// The first of them by name, as an index in the node's devices.
+    pub leader: u16,
+    /// Which element of that device's value the group has, where that is a list.
+    pub element: Option<u16>,
+    /// Free devices, by [`Joint::kinds`].
+    pub free: Vec<u32>,
+    /// Devices in all, by [`Joint::kinds`].
+    pub all: Vec<u32>,
 }
 
 /// What stands against an amount that is asked of a device's capacity.

@@ -10,6 +10,7 @@ use crate::name::{
     Timestamp, TopologyKey,
 };
 use crate::reason::Reason;
+use crate::storage::{VolumeGrant, VolumeUse};
 
 /// Amounts of what a node counts. For a node: what is allocatable; for a request: what is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -527,6 +528,18 @@ pub struct Role {
     pub segment: Option<u32>,
     /// Rank of its first member.
     pub first_rank: u32,
+    /// What keeps some of those that are missing from being made at all; none where all can be.
+    pub admits: Option<Box<Admits>>,
+}
+
+/// How many of a role's missing members are admitted, and what keeps the others out (a
+/// ResourceQuota).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admits {
+    /// So many of the missing, the first ones.
+    pub most: u32,
+    /// Why the next is not.
+    pub fault: Fault,
 }
 
 /// A rule about topology. (Nothing fills it yet.)
@@ -613,6 +626,10 @@ pub struct Request {
     pub extended: Box<[Extended]>,
     /// Nearness wished for over all of the pod's devices (`phalanx.dev/align` on the pod).
     pub align: Box<[Align]>,
+    /// The volumes that decide where it can be, in the pod's order.
+    pub volumes: Box<[VolumeUse]>,
+    /// Features that the node must declare (`status.declaredFeatures`), sorted.
+    pub features: Box<[Name]>,
     /// What makes it impossible before any node is looked at: an object that does not exist, a
     /// selector that does not compile.
     pub fault: Option<Fault>,
@@ -824,7 +841,23 @@ pub struct HeldDevice {
     pub consumed: Box<[(Name, i128)]>,
     /// What it takes of its pool's counters, where no slice of the newest generation says so any
     /// more: as it was when a slice last did.
-    pub consumes: Box<[CounterUse]>,
+    pub consumes: Consumption,
+}
+
+/// What a device takes of its pool's counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Consumption {
+    /// Amounts, set by set.
+    pub counters: Box<[CounterUse]>,
+    /// Its compatibility groups, set by set.
+    pub groups: Box<[(Name, Box<[Name]>)]>,
+}
+
+impl Consumption {
+    /// The compatibility groups with which it consumes from a set.
+    pub(crate) fn groups(&self, set: &Name) -> &[Name] {
+        self.groups.iter().find(|(name, _)| name == set).map_or(&[], |(_, groups)| groups)
+    }
 }
 
 impl HeldDevice {
@@ -835,7 +868,7 @@ impl HeldDevice {
             admin: grant.admin,
             share: grant.share.is_some(),
             consumed: grant.share.clone().unwrap_or_default(),
-            consumes: Box::default(),
+            consumes: Consumption::default(),
         }
     }
 }
@@ -867,6 +900,9 @@ pub struct Seat {
     /// Devices granted, in the order of the request's claims and their requests. Claims that were
     /// allocated before are not repeated.
     pub grants: Vec<Grant>,
+    /// What becomes of the pod's claims on volumes that waited for this, in the order of the
+    /// request's volumes.
+    pub volumes: Vec<VolumeGrant>,
 }
 
 /// One device granted to one request of one claim.

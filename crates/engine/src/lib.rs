@@ -16,11 +16,13 @@ mod name;
 mod policy;
 mod reason;
 mod state;
+mod storage;
 #[cfg(test)]
 mod tests;
 
 pub use audit::{Violation, audit};
 pub use change::*;
+pub use check::fact::admits;
 pub use cost::*;
 pub use decide::{Engine, decide_fresh};
 pub use decision::*;
@@ -30,3 +32,4 @@ pub use name::*;
 pub use policy::*;
 pub use reason::*;
 pub use state::{DeviceFree, ScalarLeft, State};
+pub use storage::*;

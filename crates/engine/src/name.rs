@@ -24,6 +24,17 @@ impl Name {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether both are one allocation, which implies equality.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Default for Name {
+    fn default() -> Self {
+        Self::new("")
+    }
 }
 
 impl From<&str> for Name {
@@ -91,7 +102,7 @@ impl fmt::Display for Name {
 pub struct NodeKey(pub Name);
 
 /// The namespace and name of a namespaced thing.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scoped {
     /// Namespace.
     pub namespace: Name,
@@ -112,6 +123,14 @@ pub struct PodKey(pub Scoped);
 /// A ResourceClaim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey(pub Scoped);
+
+/// A PersistentVolume.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VolumeKey(pub Name);
+
+/// A PersistentVolumeClaim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VolumeClaimKey(pub Scoped);
 
 /// A group: what is admitted, placed and explained as one. A pod that belongs to no gang is a
 /// group of one.

@@ -9,8 +9,26 @@
 /// order in which a candidate is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
+    /// The API server would refuse to make the pod.
+    AdmissionRefused,
+    /// A quota of the namespace leaves no room for one more.
+    QuotaExceeded,
     /// Scheduling gates keep the pod back.
     Gated,
+    /// A claim on a volume that the pod names does not exist.
+    VolumeClaimMissing,
+    /// The claim for a volume of the pod is yet to be made.
+    VolumeClaimNotMade,
+    /// The volume of a claim is gone for good.
+    VolumeClaimLost,
+    /// A claim on a volume is being deleted.
+    VolumeClaimDeleting,
+    /// The claim on a volume was made for another pod.
+    VolumeClaimOfOther,
+    /// A claim that does not wait for its pod has no volume yet.
+    VolumeClaimUnbound,
+    /// The volume that a claim names does not exist.
+    VolumeMissing,
     /// A claim that the pod names does not exist.
     ClaimMissing,
     /// A claim template that the pod names does not exist.
@@ -49,6 +67,24 @@ pub enum Reason {
     InsufficientEphemeral,
     /// Too little of an extended resource or of hugepages is free.
     InsufficientScalar,
+    /// A pod on the node has the same disk.
+    DiskInUse,
+    /// Another pod uses a claim that is for one pod alone.
+    VolumeClaimInUse,
+    /// The CSI driver of a volume is not installed on the node.
+    DriverMissing,
+    /// The node can't attach so many volumes.
+    VolumeLimit,
+    /// A volume of the pod can't be used from the node.
+    VolumeElsewhere,
+    /// No volume is there for a claim, and none can be made.
+    NoVolume,
+    /// There is too little room to make a volume.
+    StorageShort,
+    /// The volume of a claim that was made for the pod is gone.
+    VolumeGone,
+    /// A volume of the pod is in another zone.
+    VolumeZone,
     /// A claim of the pod is allocated and can't be used from this node.
     ClaimElsewhere,
     /// A device of a claim that is allocated reports that it can't be bound.
@@ -90,6 +126,8 @@ pub enum Reason {
     NotTogether,
     /// The search was ended by its bound.
     SearchBound,
+    /// The node does not declare a feature that the pod needs.
+    FeatureMissing,
 }
 
 /// What a reason is about.
@@ -188,11 +226,23 @@ const fn row(
 
 const DRA: &str = "DynamicResources";
 const FIT: &str = "NodeResourcesFit";
+const RESTRICTIONS: &str = "VolumeRestrictions";
+const LIMITS: &str = "NodeVolumeLimits";
+const BINDING: &str = "VolumeBinding";
 
 impl Reason {
     /// Every reason, in order.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 59] = [
+        Self::AdmissionRefused,
+        Self::QuotaExceeded,
         Self::Gated,
+        Self::VolumeClaimMissing,
+        Self::VolumeClaimNotMade,
+        Self::VolumeClaimLost,
+        Self::VolumeClaimDeleting,
+        Self::VolumeClaimOfOther,
+        Self::VolumeClaimUnbound,
+        Self::VolumeMissing,
         Self::ClaimMissing,
         Self::TemplateMissing,
         Self::ClaimOfOther,
@@ -212,6 +262,15 @@ impl Reason {
         Self::InsufficientMemory,
         Self::InsufficientEphemeral,
         Self::InsufficientScalar,
+        Self::DiskInUse,
+        Self::VolumeClaimInUse,
+        Self::DriverMissing,
+        Self::VolumeLimit,
+        Self::VolumeElsewhere,
+        Self::NoVolume,
+        Self::StorageShort,
+        Self::VolumeGone,
+        Self::VolumeZone,
         Self::ClaimElsewhere,
         Self::BindingFailed,
         Self::NoDevices,
@@ -232,14 +291,31 @@ impl Reason {
         Self::AlignUnmet,
         Self::NotTogether,
         Self::SearchBound,
+        Self::FeatureMissing,
     ];
 
+    #[expect(clippy::too_many_lines, reason = "a table: a row for each reason, and no more to it")]
     pub(crate) fn row(self) -> Row {
         use CureKind as C;
         use Scope::{Device as D, Node as N, Object as O};
         use Wake as W;
         match self {
+            Self::AdmissionRefused => row("AdmissionRefused", "", O, W::Object, C::Object),
+            Self::QuotaExceeded => row("QuotaExceeded", "", O, W::Room, C::Reduce),
             Self::Gated => row("SchedulingGated", "SchedulingGates", O, W::Object, C::Wait),
+            Self::VolumeClaimMissing => {
+                row("VolumeClaimMissing", RESTRICTIONS, O, W::Object, C::Object)
+            }
+            Self::VolumeClaimNotMade => row("VolumeClaimNotMade", BINDING, O, W::Object, C::Wait),
+            Self::VolumeClaimLost => row("VolumeClaimLost", BINDING, O, W::Object, C::Object),
+            Self::VolumeClaimDeleting => {
+                row("VolumeClaimBeingDeleted", BINDING, O, W::Object, C::Wait)
+            }
+            Self::VolumeClaimOfOther => {
+                row("VolumeClaimOfOtherPod", BINDING, O, W::Object, C::Object)
+            }
+            Self::VolumeClaimUnbound => row("VolumeClaimUnbound", BINDING, O, W::Object, C::Wait),
+            Self::VolumeMissing => row("VolumeMissing", "VolumeZone", O, W::Object, C::Object),
             Self::ClaimMissing => row("ClaimMissing", DRA, O, W::Object, C::Object),
             Self::TemplateMissing => row("ClaimTemplateMissing", DRA, O, W::Object, C::Object),
             Self::ClaimOfOther => row("ClaimOfOtherPod", DRA, O, W::Object, C::Object),
@@ -263,6 +339,17 @@ impl Reason {
                 row("InsufficientEphemeralStorage", FIT, N, W::Room, C::EndPods)
             }
             Self::InsufficientScalar => row("InsufficientResource", FIT, N, W::Room, C::EndPods),
+            Self::DiskInUse => row("DiskInUse", RESTRICTIONS, N, W::Room, C::EndPods),
+            Self::VolumeClaimInUse => row("VolumeClaimInUse", RESTRICTIONS, N, W::Room, C::EndPods),
+            Self::DriverMissing => row("CSIDriverMissing", LIMITS, N, W::Node, C::Object),
+            Self::VolumeLimit => row("TooManyVolumes", LIMITS, N, W::Room, C::EndPods),
+            Self::VolumeElsewhere => row("VolumeElsewhere", BINDING, N, W::Node, C::Object),
+            Self::NoVolume => row("NoVolumeForClaim", BINDING, N, W::Object, C::Object),
+            Self::StorageShort => {
+                row("InsufficientStorageCapacity", BINDING, N, W::Room, C::Object)
+            }
+            Self::VolumeGone => row("VolumeGone", BINDING, N, W::Object, C::Object),
+            Self::VolumeZone => row("VolumeInOtherZone", "VolumeZone", N, W::Node, C::Object),
             Self::ClaimElsewhere => row("ClaimAllocatedElsewhere", DRA, N, W::Release, C::EndPods),
             Self::BindingFailed => row("BindingFailed", DRA, N, W::Release, C::EndPods),
             Self::PoolIncomplete => row("PoolIncomplete", DRA, D, W::Devices, C::Wait),
@@ -283,6 +370,9 @@ impl Reason {
             Self::AlignUnmet => row("AlignUnmet", DRA, D, W::Release, C::Relax),
             Self::NotTogether => row("RequestsNotTogether", DRA, D, W::Release, C::EndPods),
             Self::SearchBound => row("SearchBound", DRA, D, W::Release, C::Wait),
+            Self::FeatureMissing => {
+                row("NodeFeatureMissing", "NodeDeclaredFeatures", N, W::Node, C::Relax)
+            }
         }
     }
 
@@ -301,7 +391,26 @@ impl Reason {
             Self::AttributeMissing | Self::MatchUnmet | Self::DistinctUnmet | Self::AlignUnmet => {
                 Some(DeviceStage::Together)
             }
-            Self::Gated
+            Self::AdmissionRefused
+            | Self::QuotaExceeded
+            | Self::Gated
+            | Self::VolumeClaimMissing
+            | Self::VolumeClaimNotMade
+            | Self::VolumeClaimLost
+            | Self::VolumeClaimDeleting
+            | Self::VolumeClaimOfOther
+            | Self::VolumeClaimUnbound
+            | Self::VolumeMissing
+            | Self::DiskInUse
+            | Self::VolumeClaimInUse
+            | Self::DriverMissing
+            | Self::VolumeLimit
+            | Self::VolumeElsewhere
+            | Self::NoVolume
+            | Self::StorageShort
+            | Self::VolumeGone
+            | Self::VolumeZone
+            | Self::FeatureMissing
             | Self::ClaimMissing
             | Self::TemplateMissing
             | Self::ClaimOfOther

@@ -1,6 +1,7 @@
 //! Kubernetes objects as lean types: only the fields that are read. No IO, no decision: what a field
 //! means for placement is for the crates that lower these objects.
 
+pub mod admission;
 pub mod core;
 mod macros;
 pub mod meta;
@@ -8,6 +9,7 @@ mod object;
 pub mod quantity;
 pub mod read;
 pub mod resource;
+pub mod storage;
 pub mod topology;
 pub mod workload;
 

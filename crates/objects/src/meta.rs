@@ -9,6 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::macros::{Field, object};
+use crate::storage;
 
 /// Labels as name to value.
 pub type Labels = BTreeMap<String, String>;
@@ -86,8 +87,33 @@ impl Annotations {
     pub fn keeps(name: &str) -> bool {
         const PREFIXES: [&str; 3] =
             ["phalanx.dev/", "resource.kubernetes.io/", "batch.kubernetes.io/"];
-        // A mirror pod (static pod) cannot be evicted through the API.
-        name == "kubernetes.io/config.mirror"
+        // A mirror pod (static pod) cannot be evicted through the API; PodNodeSelector adds to the pods
+        // of a namespace; the others say of a pod or a workload whom it is scheduled with, and on
+        // which side of a topology.
+        const NAMES: [&str; 10] = [
+            "kubernetes.io/config.mirror",
+            "scheduler.alpha.kubernetes.io/node-selector",
+            "scheduling.k8s.io/group-name",
+            "scheduling.volcano.sh/group-name",
+            "gang.scheduling.koordinator.sh/name",
+            "gang.scheduling.koordinator.sh/min-available",
+            "kueue.x-k8s.io/pod-group-total-count",
+            "alpha.jobset.sigs.k8s.io/exclusive-topology",
+            "leaderworkerset.sigs.k8s.io/exclusive-topology",
+            "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology",
+        ];
+        // What volumes, their claims and classes and CSINodes say only there.
+        const OF_VOLUMES: [&str; 7] = [
+            storage::CLASS_ANNOTATION,
+            storage::BIND_COMPLETED_ANNOTATION,
+            storage::BOUND_BY_CONTROLLER_ANNOTATION,
+            storage::SELECTED_NODE_ANNOTATION,
+            storage::MIGRATED_PLUGINS_ANNOTATION,
+            storage::DEFAULT_CLASS_ANNOTATION,
+            storage::BETA_DEFAULT_CLASS_ANNOTATION,
+        ];
+        OF_VOLUMES.contains(&name)
+            || NAMES.contains(&name)
             || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
     }
 }

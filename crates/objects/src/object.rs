@@ -4,13 +4,18 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::admission::{LimitRange, ResourceQuota, RuntimeClass};
 use crate::core::{Namespace, Node, Pod, PriorityClass};
 use crate::meta::ObjectMeta;
 use crate::resource::{
     DeviceClaim, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
+use crate::storage::{
+    CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
+    VolumeAttachment,
+};
 use crate::topology::NodeTopology;
-use crate::workload::{Deployment, Job};
+use crate::workload::{Workload, WorkloadKind};
 
 /// Declares the kinds that are read: the enums and their tables from one list.
 macro_rules! kinds {
@@ -19,34 +24,50 @@ macro_rules! kinds {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
             $( $(#[$meta])* $name, )*
+            /// A workload.
+            Workload(WorkloadKind),
         }
 
         /// An object that is read.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Object {
             $( $(#[$meta])* $name(Box<$name>), )*
+            /// A workload.
+            Workload(Workload),
         }
 
         impl Kind {
+            /// The kinds that are read and are no workloads.
+            const OTHERS: &'static [Self] = &[$( Self::$name, )*];
+
             /// All kinds that are read.
-            pub const ALL: &'static [Self] = &[$( Self::$name, )*];
+            pub const ALL: &'static [Self] = &Self::joined();
 
             /// The kind's name as manifests spell it.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
-                match self { $( Self::$name => stringify!($name), )* }
+                match self {
+                    $( Self::$name => stringify!($name), )*
+                    Self::Workload(kind) => kind.as_str(),
+                }
             }
 
             /// Group and version in which objects of the kind are kept and written.
             #[must_use]
             pub const fn api_version(self) -> &'static str {
-                match self { $( Self::$name => $api_version, )* }
+                match self {
+                    $( Self::$name => $api_version, )*
+                    Self::Workload(kind) => kind.versions()[0],
+                }
             }
 
             /// Whether objects of the kind live in a namespace.
             #[must_use]
             pub const fn is_namespaced(self) -> bool {
-                match self { $( Self::$name => kinds!(@$scope), )* }
+                match self {
+                    $( Self::$name => kinds!(@$scope), )*
+                    Self::Workload(kind) => kind.is_namespaced(),
+                }
             }
         }
 
@@ -54,18 +75,27 @@ macro_rules! kinds {
             /// The object's kind.
             #[must_use]
             pub const fn kind(&self) -> Kind {
-                match self { $( Self::$name(_) => Kind::$name, )* }
+                match self {
+                    $( Self::$name(_) => Kind::$name, )*
+                    Self::Workload(workload) => Kind::Workload(workload.kind()),
+                }
             }
 
             /// The object's metadata.
             #[must_use]
             pub fn metadata(&self) -> &ObjectMeta {
-                match self { $( Self::$name(object) => &object.metadata, )* }
+                match self {
+                    $( Self::$name(object) => &object.metadata, )*
+                    Self::Workload(workload) => workload.metadata(),
+                }
             }
 
             /// The object's metadata, to be changed.
             pub fn metadata_mut(&mut self) -> &mut ObjectMeta {
-                match self { $( Self::$name(object) => &mut object.metadata, )* }
+                match self {
+                    $( Self::$name(object) => &mut object.metadata, )*
+                    Self::Workload(workload) => workload.metadata_mut(),
+                }
             }
         }
 
@@ -79,7 +109,10 @@ macro_rules! kinds {
 
         impl Serialize for Object {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                match self { $( Self::$name(object) => typed(self.kind(), object, serializer), )* }
+                match self {
+                    $( Self::$name(object) => typed(self.kind(), object, serializer), )*
+                    Self::Workload(workload) => typed(self.kind(), workload, serializer),
+                }
             }
         }
     };
@@ -96,6 +129,12 @@ kinds! {
     Namespace: "v1", Cluster;
     /// A priority class.
     PriorityClass: "scheduling.k8s.io/v1", Cluster;
+    /// A runtime class.
+    RuntimeClass: "node.k8s.io/v1", Cluster;
+    /// Bounds and defaults of a namespace's pods.
+    LimitRange: "v1", Namespaced;
+    /// What a namespace may use.
+    ResourceQuota: "v1", Namespaced;
     /// A slice of a pool of devices.
     ResourceSlice: "resource.k8s.io/v1", Cluster;
     /// A claim of devices.
@@ -106,10 +145,20 @@ kinds! {
     DeviceClass: "resource.k8s.io/v1", Cluster;
     /// A rule that taints devices.
     DeviceTaintRule: "resource.k8s.io/v1", Cluster;
-    /// A job.
-    Job: "batch/v1", Namespaced;
-    /// A deployment.
-    Deployment: "apps/v1", Namespaced;
+    /// A volume.
+    PersistentVolume: "v1", Cluster;
+    /// A claim of a volume.
+    PersistentVolumeClaim: "v1", Namespaced;
+    /// A class of volumes.
+    StorageClass: "storage.k8s.io/v1", Cluster;
+    /// The CSI drivers of a node.
+    CSINode: "storage.k8s.io/v1", Cluster;
+    /// A CSI driver.
+    CSIDriver: "storage.k8s.io/v1", Cluster;
+    /// Room for volumes of a class.
+    CSIStorageCapacity: "storage.k8s.io/v1", Namespaced;
+    /// A volume attached to a node.
+    VolumeAttachment: "storage.k8s.io/v1", Cluster;
     /// The links of a node.
     NodeTopology: "phalanx.dev/v1alpha1", Cluster;
 }
@@ -129,6 +178,33 @@ fn typed<T: Serialize, S: Serializer>(
         object: &'a T,
     }
     Typed { api_version: kind.api_version(), kind: kind.as_str(), object }.serialize(serializer)
+}
+
+impl Kind {
+    const fn joined() -> [Self; Self::OTHERS.len() + WorkloadKind::ALL.len()] {
+        let mut all = [Self::Node; Self::OTHERS.len() + WorkloadKind::ALL.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = if at < Self::OTHERS.len() {
+                Self::OTHERS[at]
+            } else {
+                Self::Workload(WorkloadKind::ALL[at - Self::OTHERS.len()])
+            };
+            at += 1;
+        }
+        all
+    }
+
+    /// The kinds that make pods, or say how pods are made.
+    pub fn workloads() -> impl Iterator<Item = Self> + Clone {
+        WorkloadKind::ALL.iter().copied().map(Self::Workload)
+    }
+}
+
+impl From<Workload> for Object {
+    fn from(workload: Workload) -> Self {
+        Self::Workload(workload)
+    }
 }
 
 impl Object {
@@ -156,12 +232,21 @@ impl Object {
             | Self::Pod(_)
             | Self::Namespace(_)
             | Self::PriorityClass(_)
+            | Self::RuntimeClass(_)
+            | Self::LimitRange(_)
+            | Self::ResourceQuota(_)
             | Self::ResourceSlice(_)
             | Self::DeviceClass(_)
             | Self::DeviceTaintRule(_)
-            | Self::Job(_)
-            | Self::Deployment(_)
-            | Self::NodeTopology(_) => None,
+            | Self::PersistentVolume(_)
+            | Self::PersistentVolumeClaim(_)
+            | Self::StorageClass(_)
+            | Self::CSINode(_)
+            | Self::CSIDriver(_)
+            | Self::CSIStorageCapacity(_)
+            | Self::VolumeAttachment(_)
+            | Self::NodeTopology(_)
+            | Self::Workload(_) => None,
         }
     }
 

@@ -7,6 +7,7 @@ use phalanx_objects::resource::{
     Device, DeviceAllocationMode, DeviceAttribute, ResourceClaim, ResourceSlice,
 };
 use phalanx_objects::topology::{Fabric, LinkClass, NodeTopology};
+use phalanx_objects::workload::Workload;
 use phalanx_objects::{Item, Kind, Object, read};
 use proptest::prelude::*;
 
@@ -188,14 +189,47 @@ status: {allocation: {devices: {results: [{request: r, driver: d, pool: n1, devi
 ---
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: t}, spec: {replicas: 2, selector: {matchLabels: {a: b}}}}
 ---
+{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: sandbox}, overhead: {podFixed: {cpu: 250m}}, \
+scheduling: {nodeSelector: {a: b}, tolerations: [{key: k, operator: Exists}]}}
+---
+{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: t}, spec: {limits: [{type: Container, defaultRequest: {cpu: 1}, max: {memory: 4Gi}}]}}
+---
+{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: t}, spec: {hard: {requests.cpu: 6}}, status: {used: {requests.cpu: 1}}}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: v}, spec: {capacity: {storage: 100Gi}, accessModes: [ReadWriteOnce], storageClassName: s, \
+claimRef: {namespace: t, name: c}, csi: {driver: d, volumeHandle: h}}, status: {phase: Bound}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: c, namespace: t}, spec: {storageClassName: s, accessModes: [ReadWriteOncePod], \
+resources: {requests: {storage: 100Gi}}, volumeName: v}}
+---
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: s}, provisioner: d, volumeBindingMode: WaitForFirstConsumer, \
+allowedTopologies: [{matchLabelExpressions: [{key: zone, values: [a]}]}]}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: n1}, spec: {drivers: [{name: d, nodeID: n1, topologyKeys: [zone], allocatable: {count: 2}}]}}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: d}, spec: {storageCapacity: true}}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {name: r, namespace: t}, storageClassName: s, nodeTopology: {matchLabels: {zone: a}}, capacity: 50Gi}
+---
+{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: a}, spec: {attacher: d, nodeName: n1, source: {persistentVolumeName: v}}, status: {attached: true}}
+---
 {apiVersion: phalanx.dev/v1alpha1, kind: NodeTopology, metadata: {name: n1}, spec: {links: [{a: x, b: z, class: PIX, gbps: 25.5, source: driver}]}}
+";
+
+fn everything() -> String {
+    format!("{EVERYTHING}---{WORKLOADS}---{TRAINING}")
+}
+
+/// A TrainJob leaves its pods to its runtime.
+const TRAINING: &str = "
+{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: a}, spec: {runtimeRef: {name: r}, trainer: {numNodes: 2, resourcesPerNode: {requests: {cpu: 1}}}}}
 ";
 
 #[test]
 fn every_kind_is_read_and_written() {
-    let first = objects(EVERYTHING);
-    let kinds: Vec<Kind> = first.iter().map(Object::kind).collect();
-    assert_eq!(kinds, Kind::ALL);
+    let first = objects(&everything());
+    let kinds: std::collections::BTreeSet<Kind> = first.iter().map(Object::kind).collect();
+    assert_eq!(kinds, Kind::ALL.iter().copied().collect());
     let json: Vec<String> = first.iter().map(|o| serde_json::to_string(o).unwrap()).collect();
     assert_eq!(objects(&json.join("\n")), first);
     let list =
@@ -208,7 +242,7 @@ fn every_kind_is_read_and_written() {
 /// A text with some of its bytes replaced, left out or doubled.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let json: Vec<String> =
-        objects(EVERYTHING).iter().map(|o| serde_json::to_string(o).unwrap()).collect();
+        objects(&everything()).iter().map(|o| serde_json::to_string(o).unwrap()).collect();
     let list = format!("{{\"items\":[{}],\"kind\":\"List\"}}", json.join(",\n"));
     let texts =
         vec![EVERYTHING.to_owned(), json.join("\n"), list.clone(), format!("# YAML\n{list}")];
@@ -248,4 +282,114 @@ proptest! {
         });
         prop_assert!(found > 0 || bytes.len() < 10, "{:?}", String::from_utf8_lossy(&bytes));
     }
+}
+
+/// One object of each kind of workload, with something in its parts.
+const WORKLOADS: &str = "
+{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {template: {spec: {nodeName: n1}}}}
+---
+{apiVersion: batch/v1, kind: CronJob, metadata: {name: a}, spec: {jobTemplate: {spec: {template: {spec: {nodeName: n1}}}}}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {nodeName: n1}}}}
+---
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: a}, spec: {template: {spec: {nodeName: n1}}}}
+---
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {template: {spec: {nodeName: n1}}}}
+---
+{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a}, spec: {template: {spec: {nodeName: n1}}}}
+---
+{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: a}, spec: {replicatedJobs: [{template: {spec: {template: {spec: {nodeName: n1}}}}}]}}
+---
+{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: a}, spec: {leaderWorkerTemplate: {workerTemplate: {spec: {nodeName: n1}}}}}
+---
+{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: a}, spec: {mpiReplicaSpecs: {Worker: {template: {spec: {nodeName: n1}}}}}}
+---
+{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: a}, spec: {pytorchReplicaSpecs: {Worker: {template: {spec: {nodeName: n1}}}}}}
+---
+{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: a}, spec: {tfReplicaSpecs: {Worker: {template: {spec: {nodeName: n1}}}}}}
+---
+{apiVersion: kubeflow.org/v1, kind: XGBoostJob, metadata: {name: a}, spec: {xgbReplicaSpecs: {Worker: {template: {spec: {nodeName: n1}}}}}}
+---
+{apiVersion: kubeflow.org/v1, kind: PaddleJob, metadata: {name: a}, spec: {paddleReplicaSpecs: {Worker: {template: {spec: {nodeName: n1}}}}}}
+---
+{apiVersion: kubeflow.org/v1, kind: JAXJob, metadata: {name: a}, spec: {jaxReplicaSpecs: {Worker: {template: {spec: {nodeName: n1}}}}}}
+---
+{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: a}, spec: {template: {spec: {replicatedJobs: [{template: {spec: {template: {spec: {nodeName: n1}}}}}]}}}}
+---
+{apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime, metadata: {name: a}, spec: {template: {spec: {replicatedJobs: [{template: {spec: {template: {spec: {nodeName: n1}}}}}]}}}}
+---
+{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: a}, spec: {headGroupSpec: {template: {spec: {nodeName: n1}}}}}
+---
+{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: a}, spec: {rayClusterSpec: {headGroupSpec: {template: {spec: {nodeName: n1}}}}}}
+---
+{apiVersion: ray.io/v1, kind: RayService, metadata: {name: a}, spec: {rayClusterConfig: {headGroupSpec: {template: {spec: {nodeName: n1}}}}}}
+---
+{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: a}, spec: {tasks: [{template: {spec: {nodeName: n1}}}]}}
+---
+{apiVersion: grove.io/v1alpha1, kind: PodCliqueSet, metadata: {name: a}, spec: {template: {cliques: [{name: c, spec: {podSpec: {nodeName: n1}}}]}}}
+---
+{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: a}, spec: {components: [{template: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: n1}}}]}}
+";
+
+#[test]
+fn what_workloads_say_of_their_pods_is_found_changed_and_written_back() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for mut object in objects(WORKLOADS) {
+        kinds.insert(object.kind());
+        let parts = object.pod_parts();
+        assert!(parts.iter().any(|part| part.spec.node_name == "n1"), "{object:?}");
+        for part in &parts {
+            let way = format!("/{}", part.at.replace(['.', '['], "/").replace(']', ""));
+            let written = serde_json::to_value(&object).unwrap();
+            let there = written.pointer(&way).is_some();
+            assert!(there || *part.spec == phalanx_objects::core::PodSpec::default(), "{way}");
+        }
+        let text = serde_json::to_string(&object).unwrap();
+        assert_eq!(objects(&text), [object.clone()]);
+        for part in object.pod_parts_mut() {
+            part.spec.node_name.clear();
+        }
+        assert!(object.pod_parts().iter().all(|part| part.spec.node_name.is_empty()));
+    }
+    let missing: Vec<Kind> = Kind::workloads().filter(|kind| !kinds.contains(kind)).collect();
+    assert_eq!(missing, objects(TRAINING).iter().map(Object::kind).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_wrong_object_in_a_wrapper_costs_no_other() {
+    let text = "
+apiVersion: workload.codeflare.dev/v1beta2
+kind: AppWrapper
+metadata: {name: a}
+spec:
+  components:
+  - template: {apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: many}}
+  - template: {apiVersion: example.com/v1, kind: Odd, metadata: {name: o}}
+  - template: {apiVersion: batch/v1, kind: Job, metadata: {name: k}, spec: {}}
+";
+    let Object::Workload(Workload::AppWrapper(wrapper)) = objects(text).remove(0) else {
+        panic!("no wrapper")
+    };
+    let components: Vec<_> = wrapper.spec.components.iter().map(|c| &c.template).collect();
+    assert!(components[0].object.is_none() && !components[0].problem.is_empty());
+    assert!(components[1].object.is_none() && components[1].problem.is_empty());
+    assert!(components[2].object.is_some());
+}
+
+#[test]
+fn a_count_below_zero_is_found_where_it_stands() {
+    let text = "
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: a}
+spec: {pytorchReplicaSpecs: {Worker: {replicas: -2}}}
+";
+    let mut said = Vec::new();
+    read("text", text.as_bytes(), &mut |item| {
+        if let Item::Problem(problem) = item {
+            said.push(format!("{}: {}", problem.path, problem.message));
+        }
+    });
+    let path = "spec.pytorchReplicaSpecs.Worker.replicas";
+    assert_eq!(said, [format!("{path}: The count is -2; it cannot be negative.")]);
 }

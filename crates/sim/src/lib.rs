@@ -7,6 +7,7 @@
 
 mod judge;
 mod linted;
+mod masked;
 mod notation;
 mod run;
 mod says;

@@ -1,8 +1,9 @@
-//! Runs a scenario: from its manifests to one plan, three ways that must agree.
+//! Runs a scenario: from its manifests to one plan, four ways that must agree.
 //!
 //! *Directly*: objects, world, plan. *Dumped*: the objects written as YAML, read back as the command
-//! would read a dump, then the same. *Reversed*: the input from the last object to the first. After
-//! each both audits look at what was decided.
+//! would read a dump, then the same. *Reversed*: the input from the last object to the first.
+//! *Masked*: with codes for names, which are put back in what is said. After each both audits look at
+//! what was decided.
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 use crate::judge::judge;
 use crate::linted::{Found, linted};
+use crate::masked::Masked;
 use crate::says::says;
 use crate::scenario::{DeviceOrderNote, Scenario, ScenarioError};
 
@@ -41,7 +43,7 @@ enum Thing {
     Unknown { api_version: String, kind: String, manifest: Value },
 }
 
-/// Runs a scenario, all three ways.
+/// Runs a scenario, all four ways.
 ///
 /// # Errors
 /// Where it can't be run: a manifest that can't be read, a version that is not known.
@@ -53,6 +55,7 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
     let (direct, found) = setting.plan("directly", &things, &mut wrong);
     let dumped = read_back(&things)?;
     let (dumped, _) = setting.plan("dumped", &dumped, &mut wrong);
+    wrong.extend(setting.masked(&things, &direct)?);
     let reversed: Vec<Thing> = things.into_iter().rev().collect();
     let (reversed, found_reversed) = setting.plan("reversed", &reversed, &mut wrong);
     if found != found_reversed {
@@ -138,7 +141,9 @@ impl Setting {
             None => Version::default(),
         };
         let gates = scenario.compat.gates.as_deref().unwrap_or_default();
-        let compat = Compat::new(version).with_gates(gates).map_err(|e| error(e.to_string()))?;
+        let plugins = scenario.compat.plugins.as_deref().unwrap_or_default();
+        let compat = Compat::new(version).with_gates(gates).and_then(|c| c.with_plugins(plugins));
+        let compat = compat.map_err(|e| error(e.to_string()))?;
         let now = scenario.now.as_deref().map(parse_time).transpose()?;
         let device_order = match scenario.policy.device_order {
             DeviceOrderNote::Best => DeviceOrder::Best,
@@ -147,6 +152,24 @@ impl Setting {
         let policy = Policy { device_order, strict_cel: scenario.policy.strict_cel };
         let effort = scenario.policy.effort.map_or_else(Effort::default, |steps| Effort { steps });
         Ok(Self { compat, now, policy, effort })
+    }
+
+    /// Plans the objects with codes for names; says where that is another plan.
+    fn masked(&self, things: &[Thing], direct: &Document) -> Result<Vec<String>, ScenarioError> {
+        let objects = things.iter().filter_map(|thing| match thing {
+            Thing::Object(object) => Some(&**object),
+            Thing::Unknown { .. } => None,
+        });
+        let masked = Masked::new(&self.compat, objects);
+        let mut hidden = read_all(&masked.dump()?)?;
+        // What is not read is not written; it is named in a finding of the one and of the other.
+        let unknown = things.iter().filter(|thing| matches!(thing, Thing::Unknown { .. }));
+        hidden.extend(unknown.cloned());
+        let mut wrong = Vec::new();
+        let (document, _) = self.plan("masked", &hidden, &mut wrong);
+        let differs = masked.differs(direct, &document)?;
+        wrong.extend(differs.map(|place| format!("masked it is planned otherwise: {place}.")));
+        Ok(wrong)
     }
 
     fn plan(&self, way: &str, things: &[Thing], wrong: &mut Vec<String>) -> (Document, Found) {

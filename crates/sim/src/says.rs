@@ -29,7 +29,10 @@ macro_rules! line {
 }
 
 fn pod(text: &mut String, pod: &PodView) {
-    let name = &pod.name;
+    let name = match pod.seat() {
+        Some(seat) => format!("{} ({seat})", pod.name),
+        None => pod.name.clone(),
+    };
     match (pod.verdict, &pod.node) {
         (VerdictWord::Placed, Some(node)) => {
             let devices: Vec<&str> = pod.devices.iter().map(|d| d.device.as_str()).collect();

@@ -6,7 +6,7 @@
 //! spares: [TooManyPods]           # reasons that all but come, and don't
 //! now: 2026-03-01T12:00:00Z       # optional, and so are the next two
 //! policy: {deviceOrder: upstream, strictCel: true, effort: 100}
-//! compat: {version: "1.36", gates: "DRAConsumableCapacity=true"}
+//! compat: {version: "1.36", gates: "DRAConsumableCapacity=true", plugins: PodNodeSelector}
 //! world:                          # the compact notation, see `notation`
 //!   nodes:
 //!     n1: {cpu: 62}
@@ -99,6 +99,8 @@ pub struct CompatNote {
     pub version: Option<String>,
     /// Its gates, as kube-scheduler's flag takes them.
     pub gates: Option<String>,
+    /// Admission plugins that are enabled beside the defaults.
+    pub plugins: Option<String>,
 }
 
 /// What becomes of a pod, or of a group where the key is `KIND/NAME`.

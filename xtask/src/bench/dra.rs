@@ -1,6 +1,15 @@
 //! Upstream's recorded allocator cases and generated worlds: our answer in our own order beside that
 //! of the allocator that kube-scheduler uses, in the same run on the same machine. Both begin with
 //! parsed objects and end with the answer; neither puts it into words.
+//!
+//! The two do not the same work for it. Upstream's takes the slices as they lie and answers for one
+//! node, yes or no; where it ends before it comes to a device (a field whose gate is off, no slice of
+//! the node, a pool that is not whole under a request for all devices) it has read none. Ours is the
+//! way that a plan goes: the node, the pod and its claims are lowered with all slices, names are
+//! interned, objects are kept for edits and writes, the best set is searched for and not the first,
+//! and a refusal comes with its reason, its counts, its nearest miss, and whether the emptied and
+//! healed cluster would refuse too. All of that is on our clock and nothing of it on upstream's; where
+//! upstream compiled no selector it is what is compared.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

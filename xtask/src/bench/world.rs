@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use phalanx_engine::{
     Access, Align, Allocation, Alternative, Amount, AttributeValue, Capacity, Change, Claim,
-    ClaimKey, ClaimSpec, ClaimUse, Constraint, Device, DeviceRequest, Gate, Granting, Group,
-    GroupKey, HeldDevice, Match, Member, Minimum, Name, Node, NodeKey, NodeRequirement, NodeRules,
-    Phase, Place, PodKey, Pool, PoolKey, ProfileId, Reach, Request, Resources, Role, Scoped, Seat,
-    SelectorId, Shared, Since, Slice, Timestamp, Traits, User,
+    ClaimKey, ClaimSpec, ClaimUse, Constraint, Consumption, Device, DeviceRequest, Gate, Granting,
+    Group, GroupKey, HeldDevice, Match, Member, Minimum, Name, Node, NodeKey, NodeRequirement,
+    NodeRules, Phase, Place, PodKey, Pool, PoolKey, ProfileId, Reach, Request, Resources, Role,
+    Scoped, Seat, SelectorId, Shared, Since, Slice, Timestamp, Traits, User,
 };
 
 use crate::run::root;
@@ -226,6 +226,8 @@ pub(crate) fn request(names: &Names, shape: Shape) -> Shared<Request> {
         claims: [ClaimUse::Own(Shared::new(spec))].into(),
         extended: Box::default(),
         align: Box::default(),
+        volumes: Box::default(),
+        features: Box::default(),
         fault: None,
     })
 }
@@ -300,6 +302,7 @@ impl Pod {
                 max: 1,
                 segment: None,
                 first_rank: 0,
+                admits: None,
             }],
             minimum: Minimum::Each,
             rules: Vec::new(),
@@ -342,7 +345,7 @@ impl Pod {
             admin: grant.admin,
             share: grant.share.is_some(),
             consumed: grant.share.clone().unwrap_or_default(),
-            consumes: Box::default(),
+            consumes: Consumption::default(),
         });
         self.holds(&seat.node, devices.collect())
     }
@@ -386,6 +389,6 @@ pub(crate) fn device(names: &Names, node: &NodeKey, at: u32) -> HeldDevice {
         admin: false,
         share: false,
         consumed: Box::default(),
-        consumes: Box::default(),
+        consumes: Consumption::default(),
     }
 }

@@ -120,6 +120,15 @@ fn relating_two_devices_is_told_about_match_attribute() {
 }
 
 #[test]
+fn half_an_operator_names_the_whole_one() {
+    for (half, whole) in [("=", "=="), ("&", "&&"), ("|", "||")] {
+        let error = compile(&format!("device.driver {half} 'x'")).unwrap_err();
+        assert!(error.hint.unwrap().ends_with(whole), "{half}");
+    }
+    assert_eq!(compile("device.driver # 'x'").unwrap_err().hint, None);
+}
+
+#[test]
 fn versions_know_their_functions() {
     let source = "device.attributes['a'].modes.includes('x')";
     let old = Environment::stored(Version::new(1, 34));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use phalanx_cluster::DeviceInfo;
 use phalanx_cluster::world::World;
-use phalanx_engine::{Effect, Reach, Taint};
+use phalanx_engine::{Effect, Name, PoolKey, Reach, Taint};
 use phalanx_objects::resource::DeviceAttribute;
 use phalanx_objects::{Kind, Object};
 
@@ -19,13 +19,16 @@ pub(crate) struct Row {
     pub(crate) info: DeviceInfo,
     /// Claims that hold it, as `namespace/name`.
     pub(crate) claims: Vec<String>,
+    /// Why nobody is given it, where its pool's slices don't fit together.
+    pub(crate) trouble: Option<String>,
 }
 
 /// Every device, by driver, pool and then in the order of the slices. Of each pool only the newest
 /// generation counts, as for kube-scheduler.
 pub(crate) fn rows(world: &World) -> Vec<Row> {
     let holders = holders(world);
-    world.lowering().devices().map(|info| row(info, &holders)).collect()
+    let mut troubles = Troubles::new();
+    world.lowering().devices().map(|info| row(world, info, &holders, &mut troubles)).collect()
 }
 
 /// As [`rows`], those that are this node's own: what nodes see by label or all of them see is left
@@ -33,14 +36,22 @@ pub(crate) fn rows(world: &World) -> Vec<Row> {
 pub(crate) fn rows_of(world: &World, node: &str) -> Vec<Row> {
     let holders = holders(world);
     let own = |info: &DeviceInfo| matches!(&info.reach, Reach::Node(of) if *of.0 == *node);
-    world.lowering().devices().filter(own).map(|info| row(info, &holders)).collect()
+    let mut troubles = Troubles::new();
+    let own = world.lowering().devices().filter(own);
+    own.map(|info| row(world, info, &holders, &mut troubles)).collect()
 }
 
-fn row(info: DeviceInfo, holders: &Holders) -> Row {
+/// What is wrong with a pool, by pool and slice.
+type Troubles = BTreeMap<(PoolKey, Name), Option<String>>;
+
+fn row(world: &World, info: DeviceInfo, holders: &Holders, troubles: &mut Troubles) -> Row {
     let key = &info.key;
+    let slice = (key.pool.clone(), info.slice.clone());
+    let unsound = || world.lowering().unsound(&key.pool, &info.slice);
+    let trouble = troubles.entry(slice).or_insert_with(unsound).clone();
     let key = (key.pool.driver.to_string(), key.pool.pool.to_string(), key.device.to_string());
     let claims = holders.get(&key).cloned().unwrap_or_default();
-    Row { info, claims }
+    Row { info, claims, trouble }
 }
 
 /// Claims by driver, pool and device.

@@ -27,6 +27,8 @@ struct Selector {
 pub(crate) enum Judgement {
     /// It passes.
     Kept,
+    /// It passes, and nobody is given it: what is wrong with its pool.
+    Unused(String),
     /// An expression is false: the parts that made it so, with the values that they read.
     Dropped {
         /// The parts.
@@ -112,7 +114,7 @@ impl Judge {
                     return Judgement::Dropped { parts: parts(&selector.program, &device) };
                 }
                 Verdict::Error(error) => {
-                    let (message, hint) = (error.to_string(), error.hint());
+                    let (message, hint) = (error.in_words(), error.hint());
                     let picture = cel::picture(Drawing {
                         origin: &selector.origin,
                         expression: selector.program.source(),
@@ -126,7 +128,7 @@ impl Judge {
                 }
             }
         }
-        Judgement::Kept
+        row.trouble.clone().map_or(Judgement::Kept, Judgement::Unused)
     }
 }
 

@@ -18,7 +18,7 @@ use view::DevicesDocument;
 
 /// Answers the command.
 pub(crate) fn run(args: &DevicesArgs) -> Result<Answer, Failure> {
-    let Input { world, findings } = input::read(&args.input, None)?;
+    let Input { world, findings, .. } = input::read(&args.input, None)?;
     let judge = judge(args, &world)?;
     let rows: Vec<_> = inventory::rows(&world)
         .into_iter()
@@ -30,7 +30,13 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Answer, Failure> {
     // One picture is enough: the expression is the same for all.
     let picture = rows.iter().find_map(|(_, judgement)| match judgement {
         Some(Judgement::Failed { picture, .. }) if !picture.is_empty() => Some(picture.as_str()),
-        Some(Judgement::Failed { .. } | Judgement::Dropped { .. } | Judgement::Kept) | None => None,
+        Some(
+            Judgement::Failed { .. }
+            | Judgement::Dropped { .. }
+            | Judgement::Unused(_)
+            | Judgement::Kept,
+        )
+        | None => None,
     });
     let picture = picture.map_or_else(String::new, |picture| format!("{picture}\n"));
     let now = args.input.now.or_else(|| input::newest_time(&world));
@@ -41,7 +47,10 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Answer, Failure> {
         Output::Json => Printed::Document(document::json(&document())?),
         Output::Yaml => Printed::Document(document::yaml(&document())?),
     };
-    let code = if findings.any_error() { NOT_ALL } else { FINE };
+    // An expression that has no answer for any device is wrong, whatever it is meant to keep.
+    let fails = |judgement: &Option<Judgement>| matches!(judgement, Some(Judgement::Failed { .. }));
+    let useless = !rows.is_empty() && rows.iter().all(|(_, judgement)| fails(judgement));
+    let code = if findings.any_error() || useless { NOT_ALL } else { FINE };
     Ok(Answer { out, messages: findings.render_grave() + &picture, code })
 }
 

@@ -18,6 +18,8 @@ pub(crate) fn render(rows: &[(Row, Option<Judgement>)], wide: bool) -> String {
     let drivers: BTreeSet<&str> = rows.iter().map(|(row, _)| row.driver()).collect();
     let tainted = rows.iter().any(|(row, _)| !row.info.taints.is_empty());
     let held = rows.iter().any(|(row, _)| !row.claims.is_empty());
+    // Where something is asked, the answer says it.
+    let unused = !asked && rows.iter().any(|(row, _)| row.trouble.is_some());
 
     let only = if drivers.len() == 1 { drivers.first().copied().unwrap_or("") } else { "" };
     let mut headings = vec!["NODE", "DEVICE"];
@@ -27,6 +29,7 @@ pub(crate) fn render(rows: &[(Row, Option<Judgement>)], wide: bool) -> String {
         (asked, "WHY NOT"),
         (held, "HELD BY"),
         (tainted, "TAINTS"),
+        (unused, "NOT GIVEN OUT"),
     ];
     headings.extend(extra.iter().filter(|(there, _)| *there).map(|(_, name)| *name));
     headings.extend(columns.shown.iter().map(|name| short(only, name)));
@@ -45,6 +48,9 @@ pub(crate) fn render(rows: &[(Row, Option<Judgement>)], wide: bool) -> String {
         if tainted {
             cells.push(Cell::styled(WARN, row.taints().join(", ")));
         }
+        if unused {
+            cells.push(Cell::styled(WARN, row.trouble.as_deref().unwrap_or_default()));
+        }
         let value = |name: &String| Cell::from(values.get(name).cloned().unwrap_or_default());
         cells.extend(columns.shown.iter().map(value));
         grid.row(cells);
@@ -55,7 +61,7 @@ pub(crate) fn render(rows: &[(Row, Option<Judgement>)], wide: bool) -> String {
 fn kept(judgement: &Judgement) -> Cell {
     match judgement {
         Judgement::Kept => Cell::styled(GOOD, "yes"),
-        Judgement::Dropped { .. } => Cell::styled(DIM, "no"),
+        Judgement::Dropped { .. } | Judgement::Unused(_) => Cell::styled(DIM, "no"),
         Judgement::Failed { .. } => Cell::styled(BAD, "error"),
     }
 }
@@ -66,6 +72,7 @@ fn why_not(judgement: &Judgement) -> Cell {
         Judgement::Dropped { parts } => {
             parts.iter().map(part).collect::<Vec<_>>().join("; ").into()
         }
+        Judgement::Unused(trouble) => format!("it passes, and is not given out: {trouble}").into(),
         Judgement::Failed { message, .. } => Cell::styled(BAD, message.as_str()),
     }
 }
@@ -73,6 +80,9 @@ fn why_not(judgement: &Judgement) -> Cell {
 /// The values that failed; the part itself where it read none.
 fn part(part: &Part) -> String {
     if part.values.is_empty() {
+        if part.text.trim() == "false" {
+            return "false for every device".to_owned();
+        }
         return format!("{} is false", part.text);
     }
     let value = |(name, value): &(String, Option<String>)| match value {

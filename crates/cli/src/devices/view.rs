@@ -53,7 +53,10 @@ struct DeviceRow {
     taints: Vec<String>,
     /// Claims that hold it, as `namespace/name`.
     claims: Vec<String>,
-    /// Whether it passes; `null` where nothing was asked.
+    /// Why nobody is given it, where its pool's slices don't fit together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trouble: Option<String>,
+    /// Whether it passes and its pool is sound; `null` where nothing was asked.
     kept: Option<bool>,
     /// The parts of the expression that are false.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -104,7 +107,7 @@ fn device(row: &Row, judgement: Option<&Judgement>) -> DeviceRow {
             let hint = hint.map_or_else(String::new, |hint| format!(" {hint}."));
             (Vec::new(), Some(format!("{message}.{hint}")))
         }
-        Some(Judgement::Kept) | None => (Vec::new(), None),
+        Some(Judgement::Kept | Judgement::Unused(_)) | None => (Vec::new(), None),
     };
     let attributes = row.info.attributes.iter();
     let capacity = row.info.capacity.iter();
@@ -117,6 +120,7 @@ fn device(row: &Row, judgement: Option<&Judgement>) -> DeviceRow {
         capacity: capacity.map(|(name, v)| (qualified(driver, name), *v)).collect(),
         taints: row.taints(),
         claims: row.claims.clone(),
+        trouble: row.trouble.clone(),
         kept: judgement.map(|j| *j == Judgement::Kept),
         failed,
         error,

@@ -35,6 +35,12 @@ pub(crate) fn run_with(args: &[&str], stdin: &str) -> Ran {
     Ran::new(output, args)
 }
 
+/// As [`run_with`], with bytes that need not be text.
+pub(crate) fn run_with_bytes(args: &[&str], stdin: &[u8]) -> Ran {
+    let output = phalanx(args).write_stdin(stdin).output().expect("the command starts");
+    Ran::new(output, args)
+}
+
 /// The outcome of a run.
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -95,10 +101,21 @@ impl Scratch {
 
     /// Writes a file into it and returns its path.
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        self.bytes(name, text.as_bytes())
+    }
+
+    /// As [`file`](Self::file), with bytes that need not be text.
+    pub(crate) fn bytes(&self, name: &str, bytes: &[u8]) -> String {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-        fs::write(&path, text).expect("a file");
+        fs::write(&path, bytes).expect("a file");
         path.display().to_string()
+    }
+
+    /// What stands in a file that the command wrote.
+    #[expect(clippy::disallowed_methods, reason = "a test looks at what was written")]
+    pub(crate) fn read(path: &str) -> String {
+        fs::read_to_string(path).expect("a file")
     }
 
     pub(crate) fn path(&self) -> String {

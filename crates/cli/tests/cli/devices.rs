@@ -1,6 +1,6 @@
 //! `phalanx devices` over the examples.
 
-use crate::common::run;
+use crate::common::{run, run_with};
 
 const MEMORY: &str = r#"device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("40Gi")) >= 0"#;
 
@@ -78,4 +78,46 @@ fn devices_as_data_name_everything_in_full() {
     assert!(small["failed"][0]["values"]["memory"].as_str().unwrap().contains("24Gi"));
     let held = devices.iter().find(|d| d["node"] == "hgx-1" && d["device"] == "gpu-0").unwrap();
     assert_eq!(held["claims"][0], "research/eval-nightly-gpus-b7d4w");
+}
+
+const SLICE: &str = "\
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: g.example.com
+  nodeName: n1
+  pool: {name: n1, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu-0, attributes: {kind: {string: small}}}, {name: gpu-1}]
+";
+
+#[test]
+fn an_expression_without_an_answer_for_any_device_is_wrong() {
+    let lost = r#"device.attributes["g.example.com"].nothing == 1"#;
+    let ran = run_with(&["devices", "-f", "-", "--where", lost], SLICE).code(1);
+    ran.says(&["0 of 2 devices kept"]).complains(&["no such key: nothing"]);
+    // One that has an answer for some is not, nor is one that is false for all.
+    let some = r#"device.attributes["g.example.com"].kind == "none""#;
+    run_with(&["devices", "-f", "-", "--where", some], SLICE).code(0).says(&["no such key"]);
+    run_with(&["devices", "-f", "-", "--where", "false"], SLICE).code(0).says(&["false for every"]);
+}
+
+#[test]
+fn a_macro_over_a_text_is_told_in_plain_words() {
+    let over = r#"device.attributes["g.example.com"].kind.exists(x, x == "a")"#;
+    let ran = run_with(&["devices", "-f", "-", "--where", over], SLICE);
+    ran.says(&["a macro goes over a list or a map, and this is a string"]);
+}
+
+#[test]
+fn devices_of_a_pool_that_is_not_whole_are_not_kept() {
+    let lacking = SLICE.replace("resourceSliceCount: 1", "resourceSliceCount: 2");
+    let ran = run_with(&["devices", "-f", "-", "--where", "true"], &lacking).code(0);
+    ran.says(&["it passes, and is not given out: pool n1 is incomplete", "0 of 2 devices kept"]);
+    run_with(&["devices", "-f", "-"], &lacking).says(&["NOT GIVEN OUT", "pool n1 is incomplete"]);
+    let json = run_with(&["devices", "-f", "-", "--where", "true", "-o", "json"], &lacking).json();
+    assert_eq!(json["devices"][0]["kept"], false);
+    assert!(json["devices"][0]["trouble"].as_str().unwrap().contains("1 of 2 slices"));
+    let whole = run_with(&["devices", "-f", "-", "--where", "true"], SLICE).code(0);
+    assert!(!whole.out.contains("given out"), "{}", whole.out);
 }

@@ -61,9 +61,9 @@ fn four_of_one_island_are_refused_where_islands_hold_two() {
     assert!(reasons.iter().any(|reason| reason["code"] == "AlignUnmet"), "{quad:#}");
     let text = run(&["why", "-f", "examples", "pod/quad"]).code(1);
     text.says(&[
-        "is refused: pcie-1: no island holds 4",
+        "is refused: pcie-1: no island holds 4 for request gpus",
         "Nearest miss: pcie-1",
-        "in one NVLink island",
+        "in one island, where most are",
         "--if 'relax pod/default/quad align island'",
     ]);
 }
@@ -72,10 +72,10 @@ fn four_of_one_island_are_refused_where_islands_hold_two() {
 fn what_is_refused_says_what_never_goes_away_and_not_who_is_there_now() {
     let last = include_str!("../../../../examples/jobs/2-quad.yaml")
         .replace("name: quad", "name: last")
-        .replace("spec:\n  restartPolicy", "spec:\n  priority: -100\n  restartPolicy")
+        .replace("spec:\n  restartPolicy", "spec:\n  priorityClassName: batch\n  restartPolicy")
         .replace("four-of-one-island", "four-again");
-    let said = "even with every other pod gone and everything healed, pcie-1: no island holds 4: \
-                the largest has 2";
+    let said = "even with every other pod gone and everything healed, pcie-1: no island holds 4 for \
+                request gpus: the largest has 2";
     let plan = ["plan", "-f", "examples", "-f", "-"];
     crate::common::run_with(&plan, &last).code(1).says(&[said]);
     let json = crate::common::run_with(&[&plan[..], &["-o", "json"]].concat(), &last).json();
@@ -85,9 +85,12 @@ fn what_is_refused_says_what_never_goes_away_and_not_who_is_there_now() {
     let why = crate::common::run_with(&why, &last).code(1);
     assert!(why.out.contains(&format!("is refused: {said}")), "{}", why.out);
     assert!(!why.out.contains("It would not fit either"), "{}", why.out);
-    let gated = last.replace("priority: -100", "schedulingGates: [{name: example.com/quota}]");
+    let gated =
+        last.replace("priorityClassName: batch", "schedulingGates: [{name: example.com/quota}]");
     let gated = crate::common::run_with(&plan, &gated).code(1);
-    gated.says(&["no island holds 4: the largest has 2; scheduling gates keep it back"]);
+    gated.says(&[
+        "no island holds 4 for request gpus: the largest has 2; scheduling gates keep it back",
+    ]);
 }
 
 #[test]

@@ -187,6 +187,52 @@ fn plan_tells_what_the_api_server_would_refuse_of_what_it_has_not_made() {
 }
 
 #[test]
+fn plan_tells_of_a_container_that_uses_a_claim_the_pod_lacks() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  \
+               - {name: main, resources: {claims: [{name: gpu}]}}\n  \
+               resourceClaims: [{name: gpus, resourceClaimTemplateName: pair}]\n";
+    let plan = |pod: &str| {
+        let text =
+            format!("{NODE}---\n{SLICE}---\n{}---\n{pod}", TEMPLATE.replace("modell", "model"))
+                .replace(".memory >= 40", ".memory.isGreaterThan(quantity(\"1Gi\"))");
+        run_with(&["plan", "-f", "-"], &text)
+    };
+    plan(pod).code(1).says(&["container main uses the claim gpu,", "If `gpus` is meant"]);
+    plan(&pod.replace("{name: gpu}", "{name: gpus}")).code(0);
+    plan(&pod.replace("{name: gpu}", "{name: gpus}, {name: gpus, request: gpus}"))
+        .code(1)
+        .says(&["container main uses the claim gpus twice"]);
+    plan(
+        &pod.replace("{name: gpu}", "{name: gpus}")
+            .replace("resourceClaimTemplateName: pair", "x: y"),
+    )
+    .code(1)
+    .says(&["the claim gpus needs a resourceClaimName or a resourceClaimTemplateName"]);
+}
+
+#[test]
+fn a_field_at_a_place_that_does_not_have_it_is_told() {
+    let text = format!(
+        "{NODE}---\n{SLICE}---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\n\
+         metadata: {{name: c}}\nspec:\n  devices:\n    requests:\n    - name: r\n      \
+         firstAvailable: [{{name: a, deviceClassName: gpu.example.com, adminAccess: true}}]\n"
+    );
+    let said = "The field `adminAccess` is not known here and is left out: a request has it, an \
+                alternative of `firstAvailable` has not.";
+    for command in ["plan", "lint"] {
+        run_with(&[command, "-f", "-"], &text).code(0).says(&[said]);
+    }
+    let fine = text.replace(", adminAccess: true", ", count: 1");
+    assert!(!run_with(&["lint", "-f", "-"], &fine).code(0).out.contains("not known here"));
+}
+
+#[test]
+fn what_can_not_be_answered_is_counted_too() {
+    let document = run(&["lint", "-f", "no-such-file", "-o", "json"]).code(2).json();
+    assert_eq!(document["summary"]["errors"], 1, "{document:#}");
+}
+
+#[test]
 fn admin_access_needs_a_labelled_namespace_for_plan_too() {
     let text = format!(
         "{NODE}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: team-a}}\n---\n\

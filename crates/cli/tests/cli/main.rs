@@ -5,6 +5,8 @@
 mod command;
 mod common;
 mod devices;
+mod dumps;
 mod examples;
 mod lint;
+mod status;
 mod why;

@@ -113,3 +113,43 @@ fn the_command_that_plan_advises_asks_in_the_same_world() {
     let lost = run(&["why", "-f", &file, "pod/j-2"]).code(2);
     lost.complains(&["namespace research has one: add -n research"]);
 }
+
+#[test]
+fn a_pod_that_could_not_be_read_is_told_with_what_is_wrong() {
+    let text = format!("{NODE}---\n{}", POD.replace("cpu: '1'", "cpu: 'lots'"));
+    let why = run_with(&["why", "-f", "-", "pod/a"], &text).code(2);
+    why.complains(&["`lots` is not a quantity", "Pod default/a is in the input and was left out"]);
+    let why = run_with(&["why", "-f", "-", "-n", "other", "pod/a"], &text).code(2);
+    why.complains(&["There is no Pod other/a. Pod default/a is in the input", "add -n default"]);
+    let json = run_with(&["why", "-f", "-", "pod/a", "-o", "json"], &text).code(2).json();
+    let said = json["findings"].to_string();
+    assert!(said.contains("left out") && said.contains("is not a quantity"), "{said}");
+}
+
+/// A node with two kinds of GPU, and a pod with a list of alternatives.
+fn listed(first: &str) -> String {
+    format!(
+        "{NODE}---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {{name: s}}\n\
+         spec: {{driver: g.example.com, nodeName: n1, pool: {{name: n1, generation: 1, \
+         resourceSliceCount: 1}}, devices: [{{name: gpu-0, attributes: {{kind: {{string: small}}}}}}]}}\n\
+         ---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: g}}\nspec: {{}}\n\
+         ---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\n\
+         metadata: {{name: c, namespace: default}}\nspec:\n  devices:\n    requests:\n    \
+         - name: gpu\n      firstAvailable:\n      \
+         - {{name: large, deviceClassName: g, selectors: [{{cel: {{expression: \
+         'device.attributes[\"g.example.com\"].kind == \"{first}\"'}}}}]}}\n      \
+         - {{name: any, deviceClassName: g}}\n---\n{}",
+        POD.replace("spec: {", "spec: {resourceClaims: [{name: c, resourceClaimName: c}], ")
+    )
+}
+
+#[test]
+fn the_alternative_that_is_taken_is_named() {
+    for (first, said) in [
+        ("large", "request gpu is met by any, the second of its 2 alternatives"),
+        ("small", "request gpu is met by large, the first of its 2 alternatives"),
+    ] {
+        run_with(&["why", "-f", "-", "pod/a"], &listed(first)).code(0).says(&[said]);
+        run_with(&["plan", "-f", "-"], &listed(first)).code(0).says(&[said]);
+    }
+}

@@ -9,7 +9,7 @@ use phalanx_objects::resource::{
 };
 use phalanx_objects::{Kind, Object, ObjectRef};
 
-use super::{DeviceName, ledger, name, repels, shown, sums, tolerates};
+use super::{DeviceName, name, repels, shown, sums, tolerates};
 use crate::raise::Bind;
 use crate::world::Objects;
 
@@ -241,7 +241,7 @@ fn value(attribute: &str, driver: &str, device: &Device) -> Option<DeviceAttribu
 /// How many claims a pod needs: each that it names once, and one for each template but those that
 /// its status says need none.
 pub(super) fn asked_by(objects: &Objects, bind: &Bind) -> usize {
-    let Some(spec) = ledger::pod_spec(objects, &bind.spec_of) else { return 0 };
+    let Some(spec) = crate::lower::pod_spec(objects, &bind.spec_of, bind.role) else { return 0 };
     let named: BTreeSet<&str> =
         spec.resource_claims.iter().filter_map(|c| c.resource_claim_name.as_deref()).collect();
     let made = spec.resource_claims.iter().filter(|c| c.resource_claim_template_name.is_some());

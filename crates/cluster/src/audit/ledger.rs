@@ -2,30 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_objects::core::{Container, Node, PodSpec, RestartPolicy};
+use phalanx_objects::core::{
+    Container, Node, PodSpec, RestartPolicy, TaintEffect, Toleration, TolerationOperator,
+};
 use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
 use super::Violation;
+use crate::lower::pod_spec;
 use crate::raise::Bind;
 use crate::world::Objects;
 
 /// Thousandths of a core for cpu, whole units for all else; each pod is rounded up once.
 type Amounts = BTreeMap<String, i128>;
-
-/// The spec of the pod, or of the pods that the workload makes.
-pub(crate) fn pod_spec<'a>(objects: &'a Objects, of: &ObjectRef) -> Option<&'a PodSpec> {
-    let object = objects.get(of)?;
-    if let Object::Pod(pod) = object {
-        return Some(&pod.spec);
-    }
-    if let Object::Job(job) = object {
-        return Some(&job.spec.template.spec);
-    }
-    if let Object::Deployment(deployment) = object {
-        return Some(&deployment.spec.template.spec);
-    }
-    None
-}
 
 /// Nodes that the bindings fill beyond what they have, in a resource that the bound pods ask for.
 pub(super) fn overcommitted(before: &Objects, bound: &[&Bind]) -> Vec<Violation> {
@@ -45,8 +33,8 @@ pub(super) fn overcommitted(before: &Objects, bound: &[&Bind]) -> Vec<Violation>
         let node =
             ObjectRef { kind: Kind::Node, namespace: String::new(), name: bind.node.clone() };
         let Some(Object::Node(found)) = before.get(&node) else { continue };
-        let Some(spec) = pod_spec(before, &bind.spec_of) else { continue };
-        let asks = requests(spec);
+        let Some(spec) = pod_spec(before, &bind.spec_of, bind.role) else { continue };
+        let asks = requests(&spec);
         let used = used.entry(bind.node.as_str()).or_default();
         add(used, &asks);
         for (resource, asked) in asks.iter().filter(|(_, asked)| **asked > 0) {
@@ -81,10 +69,10 @@ fn is_served(objects: &Objects, resource: &str) -> bool {
 
 /// Whether a pod asks for an extended resource that its node has none of and that a class serves.
 pub(super) fn by_devices(objects: &Objects, bind: &Bind, node: &Node) -> bool {
-    let Some(spec) = pod_spec(objects, &bind.spec_of) else { return false };
+    let Some(spec) = pod_spec(objects, &bind.spec_of, bind.role) else { return false };
     let list = &node.status.allocatable;
     let list = if list.is_empty() { &node.status.capacity } else { list };
-    requests(spec).iter().any(|(resource, asked)| {
+    requests(&spec).iter().any(|(resource, asked)| {
         let none = list.get(resource).is_none_or(|has| has.value_ceil() <= 0);
         *asked > 0 && resource.contains('/') && none && is_served(objects, resource)
     })
@@ -173,4 +161,45 @@ fn most(of: &mut Exact, other: &Exact) {
             *slot = *quantity;
         }
     }
+}
+
+/// The tolerations that admission adds to a pod that is not made yet: for its node's health, and those
+/// of its RuntimeClass. Which plugins are enabled is not known here, so a taint with the name of an
+/// extended resource that it asks for passes as well.
+pub(super) fn added_tolerations(
+    objects: &Objects,
+    of: &ObjectRef,
+    spec: &PodSpec,
+) -> Vec<Toleration> {
+    let made = |object: &Object| {
+        let meta = object.metadata();
+        of.kind == Kind::Pod && (!meta.uid.is_empty() || meta.creation_timestamp.is_some())
+    };
+    if objects.get(of).is_some_and(made) {
+        return Vec::new();
+    }
+    let exists = |key: &str, effect| Toleration {
+        key: key.to_owned(),
+        operator: TolerationOperator::Exists,
+        effect,
+        ..Toleration::default()
+    };
+    let health = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+    let mut added: Vec<Toleration> =
+        health.iter().map(|key| exists(key, TaintEffect::NoExecute)).collect();
+    let containers = spec.containers.iter().chain(&spec.init_containers);
+    let asked =
+        containers.flat_map(|c| c.resources.requests.keys().chain(c.resources.limits.keys()));
+    added.extend(asked.map(|name| exists(name, TaintEffect::NoSchedule)));
+    let class = spec.runtime_class_name.iter().find_map(|name| {
+        objects.get(&ObjectRef {
+            kind: Kind::RuntimeClass,
+            namespace: String::new(),
+            name: name.clone(),
+        })
+    });
+    if let Some(Object::RuntimeClass(class)) = class {
+        added.extend(class.scheduling.iter().flat_map(|s| s.tolerations.iter().cloned()));
+    }
+    added
 }

@@ -14,7 +14,9 @@ fn read<T: DeserializeOwned>(value: Value) -> T {
 
 fn put(objects: &mut Objects, object: Object) {
     let event = ObjectEvent::Applied(Box::new(object), Source::default());
-    objects.take(crate::lower::named(event));
+    if let ObjectEvent::Applied(object, source) = crate::lower::named(event) {
+        objects.put(object.reference(), *object, source);
+    }
 }
 
 fn world() -> Objects {
@@ -84,6 +86,7 @@ fn bind(name: &str, node: &str) -> Write {
         uid: name.into(),
         planned: false,
         spec_of: ObjectRef { kind: Kind::Pod, namespace: "ml".into(), name: name.into() },
+        role: 0,
         node: node.into(),
     })
 }

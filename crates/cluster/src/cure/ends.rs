@@ -137,11 +137,7 @@ fn things(lab: &Lab<'_>) -> Vec<Thing> {
     for object in lab.objects.of_kind(Kind::Pod) {
         let Object::Pod(pod) = object else { continue };
         let reference = object.reference();
-        let of_own = pod.metadata.controller().is_some_and(|owner| {
-            owner.kind == own.kind.as_str()
-                && owner.name == own.name
-                && pod.metadata.namespace == own.namespace
-        });
+        let of_own = pod.metadata.namespace == own.namespace && crate::edit::is_of(object, own);
         if reference == *own || of_own || pod.status.phase.is_terminal() {
             continue;
         }
@@ -302,6 +298,10 @@ fn device_facts(example: &phalanx_engine::Example) -> Option<&DeviceFacts> {
 fn users_of_claims(lab: &Lab<'_>, node: &NodeReport) -> Vec<Target> {
     let mut users = Vec::new();
     for (reason, _, example) in &node.checks {
+        if let (Reason::VolumeClaimInUse, Facts::Volume(facts)) = (reason, &example.facts) {
+            users.extend(users_of_volume(lab, &facts.claim));
+            continue;
+        }
         let (Facts::Claim { claim, .. } | Facts::Binding { claim, .. }) = &example.facts else {
             continue;
         };
@@ -318,6 +318,18 @@ fn users_of_claims(lab: &Lab<'_>, node: &NodeReport) -> Vec<Target> {
         }
     }
     users
+}
+
+/// The pods that mount a claim on a volume in the group's namespace.
+fn users_of_volume(lab: &Lab<'_>, claim: &str) -> Vec<Target> {
+    let namespace = lab.subject.group.object.namespace.as_str();
+    let mounts = |pod: &Pod| {
+        let claims = pod.spec.volumes.0.iter().filter_map(|v| v.persistent_volume_claim.as_ref());
+        pod.metadata.namespace == namespace && claims.into_iter().any(|c| c.claim_name == claim)
+    };
+    let is_one = |object: &&Object| if let Object::Pod(pod) = object { mounts(pod) } else { false };
+    let pods = lab.objects.of_kind(Kind::Pod).filter(is_one);
+    pods.map(|pod| Target::from(&pod.reference())).collect()
 }
 
 /// How a set is looked for.

@@ -14,9 +14,8 @@ const NAMES_MAX: usize = 16;
 /// For each counter of devices that the pods ask for, the names of the same vendor for devices of the
 /// same kind.
 pub(super) fn names(lab: &mut Lab<'_>) -> Vec<Edit> {
-    let Some(spec) = crate::audit::pod_spec(lab.objects, &lab.subject.spec_of) else {
-        return Vec::new();
-    };
+    let (on, role) = (&lab.subject.spec_of, lab.subject.role);
+    let Some(spec) = crate::lower::pod_spec(lab.objects, on, role) else { return Vec::new() };
     let containers = spec.containers.iter().chain(&spec.init_containers);
     let lists = containers.flat_map(|c| [&c.resources.requests, &c.resources.limits]);
     let asked: BTreeSet<&String> = lists.flat_map(|list| list.keys()).collect();

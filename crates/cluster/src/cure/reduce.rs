@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use phalanx_engine::Facts;
 use phalanx_objects::resource::{DeviceAllocationMode, DeviceRequest};
-use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
+use phalanx_objects::{Kind, ObjectRef, Quantity};
 
 use super::Lab;
 use crate::edit::{Edit, Setting, Target};
@@ -80,7 +80,9 @@ fn largest(
 /// For each resource that one container requests, the most that the pods can have of it.
 pub(super) fn resources(lab: &mut Lab<'_>) -> Vec<Edit> {
     let on = &lab.subject.spec_of;
-    let Some(spec) = crate::audit::pod_spec(lab.objects, on) else { return Vec::new() };
+    let Some(spec) = crate::lower::pod_spec(lab.objects, on, lab.subject.role) else {
+        return Vec::new();
+    };
     let of_pod = spec.resources.as_ref().into_iter();
     let of_containers =
         spec.containers.iter().chain(&spec.init_containers).map(|container| &container.resources);
@@ -134,7 +136,8 @@ fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
             | Facts::Taint(_)
             | Facts::Claim { .. }
             | Facts::Binding { .. }
-            | Facts::Devices(_) => None,
+            | Facts::Devices(_)
+            | Facts::Volume(_) => None,
         });
         amounts.max().filter(|_| node.checks.len() == 1)
     };
@@ -152,17 +155,9 @@ fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
 pub(super) fn replicas(lab: &mut Lab<'_>) -> Option<Edit> {
     let object = lab.subject.spec_of.clone();
     let found = lab.objects.get(&object)?;
-    let wanted = if let Object::Job(job) = found {
-        job.spec.parallelism.unwrap_or(1)
-    } else if let Object::Deployment(deployment) = found {
-        deployment.spec.replicas.unwrap_or(1)
-    } else {
-        return None;
-    };
-    let exist = lab.objects.in_namespace(Kind::Pod, &object.namespace).filter(|pod| {
-        let owner = pod.metadata().controller();
-        owner.is_some_and(|owner| owner.kind == object.kind.as_str() && owner.name == object.name)
-    });
+    let wanted = crate::edit::replicas(found)?;
+    let exist = lab.objects.in_namespace(Kind::Pod, &object.namespace);
+    let exist = exist.filter(|pod| crate::edit::is_of(pod, &object));
     let placed = i64::from(lab.subject.placed);
     let guesses = [placed, placed.saturating_add(i64::try_from(exist.count()).unwrap_or(0))];
     largest(lab, i64::from(wanted) - 1, &guesses, |count| {

@@ -23,7 +23,7 @@ fn relax(object: &ObjectRef, what: Relaxation) -> Edit {
 /// The one scheduling gate that keeps the pods back.
 pub(super) fn gates(lab: &mut Lab<'_>) -> Vec<Edit> {
     let on = &lab.subject.spec_of;
-    let spec = crate::audit::pod_spec(lab.objects, on);
+    let spec = crate::lower::pod_spec(lab.objects, on, lab.subject.role);
     let gates = spec.iter().flat_map(|spec| &spec.scheduling_gates);
     let edits: BTreeSet<Edit> =
         gates.map(|gate| relax(on, Relaxation::Gate(gate.name.clone()))).collect();
@@ -82,7 +82,7 @@ fn of_pod(
     edits: &mut BTreeSet<Edit>,
 ) {
     let on = &subject.spec_of;
-    let Some(spec) = crate::audit::pod_spec(objects, on) else { return };
+    let Some(spec) = crate::lower::pod_spec(objects, on, subject.role) else { return };
     edits.extend(taints.iter().map(|key| relax(on, Relaxation::Taint(key.clone()))));
     edits.extend(
         spec.node_selector.keys().map(|key| relax(on, Relaxation::NodeSelector(key.clone()))),
@@ -141,15 +141,11 @@ fn constraints_of<'a>(
 /// The levels of nearness that the object wishes for itself or for what is made from it.
 fn aligns(objects: &Objects, on: &ObjectRef, edits: &mut BTreeSet<Edit>) {
     let Some(object) = objects.get(on) else { return };
-    let made: Option<&ObjectMeta> = if let Object::Job(job) = object {
-        Some(&job.spec.template.metadata)
-    } else if let Object::Deployment(deployment) = object {
-        Some(&deployment.spec.template.metadata)
-    } else if let Object::ResourceClaimTemplate(template) = object {
-        Some(&template.spec.metadata)
-    } else {
-        None
-    };
+    let mut made: Vec<&ObjectMeta> =
+        object.pod_parts().into_iter().filter_map(|part| part.metadata).collect();
+    if let Object::ResourceClaimTemplate(template) = object {
+        made.push(&template.spec.metadata);
+    }
     for meta in made.into_iter().chain([object.metadata()]) {
         let Some(wish) = meta.annotations.get(ALIGN_ANNOTATION) else { continue };
         let named = AlignLevel::ALL.iter().filter(|level| wish.contains(level.as_str()));

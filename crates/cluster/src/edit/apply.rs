@@ -7,9 +7,11 @@ use phalanx_objects::meta::{Annotations, ObjectMeta};
 use phalanx_objects::resource::{DeviceSelector, DeviceToleration, ResourceClaimSpec};
 use phalanx_objects::topology::AlignLevel;
 use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignRule};
+use phalanx_objects::workload::{Workload, WorkloadKind};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::{Edit, EditError, Relaxation, Setting, Target, kind_word};
+use crate::lower::{manager, recognise};
 use crate::world::Objects;
 
 mod nodes;
@@ -127,53 +129,88 @@ fn owned_by<'a>(
     owner: &'a ObjectRef,
     objects: &'a Objects,
 ) -> impl Iterator<Item = ObjectRef> + 'a {
-    let kinds: &[Kind] = match owner.kind {
-        Kind::Job | Kind::Deployment => &[Kind::Pod],
-        Kind::Pod => &[Kind::ResourceClaim],
+    let kinds: Vec<Kind> = match owner.kind {
+        Kind::Workload(_) => Kind::workloads().chain([Kind::Pod]).collect(),
+        Kind::Pod => vec![Kind::ResourceClaim, Kind::PersistentVolumeClaim],
         Kind::Node
         | Kind::Namespace
         | Kind::PriorityClass
+        | Kind::RuntimeClass
+        | Kind::LimitRange
+        | Kind::ResourceQuota
         | Kind::ResourceSlice
         | Kind::ResourceClaim
         | Kind::ResourceClaimTemplate
         | Kind::DeviceClass
         | Kind::DeviceTaintRule
-        | Kind::NodeTopology => &[],
+        | Kind::PersistentVolume
+        | Kind::PersistentVolumeClaim
+        | Kind::StorageClass
+        | Kind::CSINode
+        | Kind::CSIDriver
+        | Kind::CSIStorageCapacity
+        | Kind::VolumeAttachment
+        | Kind::NodeTopology => Vec::new(),
     };
-    kinds.iter().flat_map(|kind| objects.in_namespace(*kind, &owner.namespace)).filter_map(
-        move |object| {
-            let controller = object.metadata().controller()?;
-            let owned = controller.kind == owner.kind.as_str() && controller.name == owner.name;
-            owned.then(|| object.reference())
-        },
-    )
+    let all = kinds.into_iter().flat_map(|kind| objects.in_namespace(kind, &owner.namespace));
+    all.filter(|object| is_of(object, owner)).map(Object::reference)
 }
 
-/// The part of an object that says how its pods are, and the metadata that may carry wishes.
-fn pod_spec(object: &mut Object) -> Result<(Vec<&mut ObjectMeta>, &mut PodSpec), String> {
+/// Whether `owner` manages the object, if need be through others that need not be among the objects.
+pub(crate) fn is_of(object: &Object, owner: &ObjectRef) -> bool {
+    let is = |(kind, name, _): &(WorkloadKind, String, String)| {
+        Kind::Workload(*kind) == owner.kind && *name == owner.name
+    };
+    let meta = object.metadata();
     match object {
-        Object::Pod(pod) => Ok((vec![&mut pod.metadata], &mut pod.spec)),
-        Object::Job(job) => {
-            let template = &mut job.spec.template;
-            Ok((vec![&mut job.metadata, &mut template.metadata], &mut template.spec))
-        }
-        Object::Deployment(deployment) => {
-            let template = &mut deployment.spec.template;
-            Ok((vec![&mut deployment.metadata, &mut template.metadata], &mut template.spec))
-        }
+        Object::Pod(_) => recognise(meta).is_some_and(|found| found.chain.iter().any(is)),
+        Object::Workload(workload) => manager(workload.kind(), meta).as_ref().is_some_and(is),
         Object::Node(_)
         | Object::Namespace(_)
         | Object::PriorityClass(_)
+        | Object::RuntimeClass(_)
+        | Object::LimitRange(_)
+        | Object::ResourceQuota(_)
         | Object::ResourceSlice(_)
         | Object::ResourceClaim(_)
         | Object::ResourceClaimTemplate(_)
         | Object::DeviceClass(_)
         | Object::DeviceTaintRule(_)
-        | Object::NodeTopology(_) => Err(format!(
-            "a {} makes no pods; name a pod, a job or a deployment",
-            kind_word(object.kind())
-        )),
+        | Object::PersistentVolume(_)
+        | Object::PersistentVolumeClaim(_)
+        | Object::StorageClass(_)
+        | Object::CSINode(_)
+        | Object::CSIDriver(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeAttachment(_)
+        | Object::NodeTopology(_) => meta.controller().is_some_and(|controller| {
+            controller.kind == owner.kind.as_str() && controller.name == owner.name
+        }),
     }
+}
+
+/// The parts of an object that say how its pods are, and the metadata that may carry wishes.
+fn pod_specs(object: &mut Object) -> Result<Vec<&mut PodSpec>, String> {
+    let word = kind_word(object.kind());
+    let makes = matches!(object, Object::Workload(_));
+    let parts = object.pod_parts_mut();
+    if parts.is_empty() {
+        return Err(if makes {
+            format!("a {word} does not say what its pods are like; name the object that does")
+        } else {
+            format!("a {word} makes no pods; name a pod or a workload")
+        });
+    }
+    Ok(parts.into_iter().map(|part| part.spec).collect())
+}
+
+/// Does `act` to each part of an object that says how its pods are; whether it did anything.
+fn in_pods(object: &mut Object, mut act: impl FnMut(&mut PodSpec) -> bool) -> Result<bool, String> {
+    let mut done = false;
+    for spec in pod_specs(object)? {
+        done |= act(spec);
+    }
+    Ok(done)
 }
 
 fn claim_spec(
@@ -188,11 +225,20 @@ fn claim_spec(
         | Object::Pod(_)
         | Object::Namespace(_)
         | Object::PriorityClass(_)
+        | Object::RuntimeClass(_)
+        | Object::LimitRange(_)
+        | Object::ResourceQuota(_)
         | Object::ResourceSlice(_)
         | Object::DeviceClass(_)
         | Object::DeviceTaintRule(_)
-        | Object::Job(_)
-        | Object::Deployment(_)
+        | Object::PersistentVolume(_)
+        | Object::PersistentVolumeClaim(_)
+        | Object::StorageClass(_)
+        | Object::CSINode(_)
+        | Object::CSIDriver(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeAttachment(_)
+        | Object::Workload(_)
         | Object::NodeTopology(_) => Err(format!(
             "a {} asks for no devices itself; name the resourceclaim or resourceclaimtemplate",
             kind_word(object.kind())
@@ -229,38 +275,35 @@ fn relax(object: &mut Object, what: &Relaxation) -> Result<(), String> {
         }
         Relaxation::Align(level) => drop_align(object, *level),
         Relaxation::NodeSelector(key) => {
-            let (_, spec) = pod_spec(object)?;
-            spec.node_selector
-                .remove(key)
-                .map(drop)
-                .ok_or_else(|| format!("it selects nodes by no label {key}"))
+            let found = in_pods(object, |spec| spec.node_selector.remove(key).is_some())?;
+            if found { Ok(()) } else { Err(format!("it selects nodes by no label {key}")) }
         }
         Relaxation::NodeAffinity => {
-            let (_, spec) = pod_spec(object)?;
-            let affinity = spec.affinity.as_mut().and_then(|a| a.node_affinity.as_mut());
-            let required =
-                affinity.and_then(|a| a.required_during_scheduling_ignored_during_execution.take());
-            required.map(drop).ok_or_else(|| "it has no required node affinity".to_owned())
+            let found = in_pods(object, |spec| {
+                let affinity = spec.affinity.as_mut().and_then(|a| a.node_affinity.as_mut());
+                let required = affinity
+                    .and_then(|a| a.required_during_scheduling_ignored_during_execution.take());
+                required.is_some()
+            })?;
+            if found { Ok(()) } else { Err("it has no required node affinity".to_owned()) }
         }
         Relaxation::NodeName => {
-            let (_, spec) = pod_spec(object)?;
-            if std::mem::take(&mut spec.node_name).is_empty() {
-                return Err("it names no node itself".to_owned());
-            }
-            Ok(())
+            let found = in_pods(object, |spec| !std::mem::take(&mut spec.node_name).is_empty())?;
+            if found { Ok(()) } else { Err("it names no node itself".to_owned()) }
         }
         Relaxation::Gate(name) => {
-            let (_, spec) = pod_spec(object)?;
-            let before = spec.scheduling_gates.len();
-            spec.scheduling_gates.retain(|gate| gate.name != *name);
-            if spec.scheduling_gates.len() < before {
-                return Ok(());
-            }
-            Err(format!("it has no scheduling gate {name}"))
+            let found = in_pods(object, |spec| {
+                let before = spec.scheduling_gates.len();
+                spec.scheduling_gates.retain(|gate| gate.name != *name);
+                spec.scheduling_gates.len() < before
+            })?;
+            if found { Ok(()) } else { Err(format!("it has no scheduling gate {name}")) }
         }
         Relaxation::Taint(key) => {
-            let (_, spec) = pod_spec(object)?;
-            spec.tolerations.push(tolerate(key));
+            in_pods(object, |spec| {
+                spec.tolerations.push(tolerate(key));
+                true
+            })?;
             Ok(())
         }
     }
@@ -327,29 +370,58 @@ fn in_request(
 
 /// Takes a level out of the annotation wherever the object carries it.
 fn drop_align(object: &mut Object, level: AlignLevel) -> Result<(), String> {
-    let claims = [Kind::ResourceClaim, Kind::ResourceClaimTemplate].contains(&object.kind());
-    let metas = if claims { claim_spec(object)?.0 } else { pod_spec(object)?.0 };
     let mut found = false;
-    for meta in metas {
-        let Some(text) = meta.annotations.get(ALIGN_ANNOTATION) else { continue };
-        let Ok(rules) = AlignRule::parse(text) else { continue };
-        let kept: Vec<String> = rules
-            .iter()
-            .filter(|rule| rule.level != level)
-            .map(|rule| format!("{}={}", rule.level, rule.strength.as_str()))
-            .collect();
-        if kept.len() == rules.len() {
-            continue;
+    let mut drop = |meta: &mut ObjectMeta| found |= without_level(meta, level);
+    match object {
+        Object::ResourceClaim(_) | Object::ResourceClaimTemplate(_) => {
+            claim_spec(object)?.0.into_iter().for_each(&mut drop);
         }
-        found = true;
-        let mut annotations: BTreeMap<String, String> = (*meta.annotations).clone();
-        annotations.remove(ALIGN_ANNOTATION);
-        if !kept.is_empty() {
-            annotations.insert(ALIGN_ANNOTATION.to_owned(), kept.join(","));
+        Object::Workload(workload) => {
+            drop(workload.metadata_mut());
+            let parts = workload.parts_mut();
+            parts.into_iter().filter_map(|part| part.metadata).for_each(&mut drop);
         }
-        meta.annotations = annotations.into_iter().collect::<Annotations>();
+        Object::Pod(pod) => drop(&mut pod.metadata),
+        Object::Node(_)
+        | Object::Namespace(_)
+        | Object::PriorityClass(_)
+        | Object::RuntimeClass(_)
+        | Object::LimitRange(_)
+        | Object::ResourceQuota(_)
+        | Object::ResourceSlice(_)
+        | Object::DeviceClass(_)
+        | Object::DeviceTaintRule(_)
+        | Object::PersistentVolume(_)
+        | Object::PersistentVolumeClaim(_)
+        | Object::StorageClass(_)
+        | Object::CSINode(_)
+        | Object::CSIDriver(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeAttachment(_)
+        | Object::NodeTopology(_) => {}
     }
     if found { Ok(()) } else { Err(format!("its {ALIGN_ANNOTATION} names no level {level}")) }
+}
+
+/// Takes a level out of an annotation; whether it was there.
+fn without_level(meta: &mut ObjectMeta, level: AlignLevel) -> bool {
+    let Some(text) = meta.annotations.get(ALIGN_ANNOTATION) else { return false };
+    let Ok(rules) = AlignRule::parse(text) else { return false };
+    let kept: Vec<String> = rules
+        .iter()
+        .filter(|rule| rule.level != level)
+        .map(|rule| format!("{}={}", rule.level, rule.strength.as_str()))
+        .collect();
+    if kept.len() == rules.len() {
+        return false;
+    }
+    let mut annotations: BTreeMap<String, String> = (*meta.annotations).clone();
+    annotations.remove(ALIGN_ANNOTATION);
+    if !kept.is_empty() {
+        annotations.insert(ALIGN_ANNOTATION.to_owned(), kept.join(","));
+    }
+    meta.annotations = annotations.into_iter().collect::<Annotations>();
+    true
 }
 
 fn set(object: &mut Object, what: &Setting) -> Result<(), String> {
@@ -367,23 +439,59 @@ fn set(object: &mut Object, what: &Setting) -> Result<(), String> {
 fn set_replicas(object: &mut Object, count: u32) -> Result<(), String> {
     let count = i32::try_from(count).map_err(|_| "that is more than a workload can have")?;
     let word = kind_word(object.kind());
-    if let Object::Job(job) = object {
-        job.spec.parallelism = Some(count);
-        Ok(())
-    } else if let Object::Deployment(deployment) = object {
-        deployment.spec.replicas = Some(count);
-        Ok(())
-    } else {
-        Err(format!("a {word} has no replicas; name a job or a deployment"))
+    match replicas_of(object) {
+        Some(replicas) => {
+            *replicas = Some(count);
+            Ok(())
+        }
+        None => Err(format!(
+            "a {word} has no replicas of its own; name a job, a deployment, a replicaset \
+             or a statefulset, or change the manifest"
+        )),
+    }
+}
+
+/// The number of pods at a time of a workload of one role.
+pub(crate) fn replicas(object: &Object) -> Option<i32> {
+    replicas_of(&mut object.clone()).map(|replicas| replicas.unwrap_or(1))
+}
+
+/// The number of pods of a workload of one role.
+fn replicas_of(object: &mut Object) -> Option<&mut Option<i32>> {
+    let Object::Workload(workload) = object else { return None };
+    match workload {
+        Workload::Job(job) => Some(&mut job.spec.parallelism),
+        Workload::Deployment(of) => Some(&mut of.spec.replicas),
+        Workload::ReplicaSet(of) => Some(&mut of.spec.replicas),
+        Workload::StatefulSet(of) => Some(&mut of.spec.replicas),
+        Workload::CronJob(_)
+        | Workload::DaemonSet(_)
+        | Workload::JobSet(_)
+        | Workload::LeaderWorkerSet(_)
+        | Workload::MpiJob(_)
+        | Workload::PyTorchJob(_)
+        | Workload::TfJob(_)
+        | Workload::XgBoostJob(_)
+        | Workload::PaddleJob(_)
+        | Workload::JaxJob(_)
+        | Workload::TrainJob(_)
+        | Workload::TrainingRuntime(_)
+        | Workload::ClusterTrainingRuntime(_)
+        | Workload::RayCluster(_)
+        | Workload::RayJob(_)
+        | Workload::RayService(_)
+        | Workload::VolcanoJob(_)
+        | Workload::PodCliqueSet(_)
+        | Workload::AppWrapper(_) => None,
     }
 }
 
 /// Asks under another name for what every container asks of a resource.
 fn set_name(object: &mut Object, resource: &str, other: &str) -> Result<(), String> {
-    let (_, spec) = pod_spec(object)?;
-    let containers = spec.containers.iter_mut().chain(&mut spec.init_containers);
     let mut found = false;
-    for container in containers {
+    let specs = pod_specs(object)?.into_iter();
+    let all = specs.flat_map(|spec| spec.containers.iter_mut().chain(&mut spec.init_containers));
+    for container in all {
         for list in [&mut container.resources.requests, &mut container.resources.limits] {
             let Some(quantity) = list.remove(resource) else { continue };
             if list.insert(other.to_owned(), quantity).is_some() {
@@ -399,24 +507,25 @@ fn set_name(object: &mut Object, resource: &str, other: &str) -> Result<(), Stri
 fn set_resource(object: &mut Object, resource: &str, quantity: &str) -> Result<(), String> {
     let quantity: phalanx_objects::Quantity =
         quantity.parse().map_err(|error| format!("`{quantity}` is no quantity: {error}"))?;
-    let (_, spec) = pod_spec(object)?;
     let names = |r: &phalanx_objects::core::ResourceRequirements| {
         r.requests.contains_key(resource) || r.limits.contains_key(resource)
     };
-    let target = match spec.resources.as_mut().filter(|r| names(r)) {
-        Some(pod) => pod,
-        None => {
-            let all = spec.containers.iter_mut().chain(spec.init_containers.iter_mut());
-            let mut with = all.map(|c| &mut c.resources).filter(|r| names(r));
-            match (with.next(), with.next()) {
-                (Some(one), None) => one,
-                (None, _) => return Err(format!("no container requests {resource}")),
-                (Some(_), Some(_)) => {
-                    return Err(format!(
-                        "several containers request {resource}; change the manifest"
-                    ));
-                }
+    let mut with = Vec::new();
+    for spec in pod_specs(object)? {
+        match spec.resources.as_mut().filter(|r| names(r)) {
+            Some(pod) => with.push(pod),
+            None => {
+                let all = spec.containers.iter_mut().chain(spec.init_containers.iter_mut());
+                with.extend(all.map(|c| &mut c.resources).filter(|r| names(r)));
             }
+        }
+    }
+    let mut with = with.into_iter();
+    let target = match (with.next(), with.next()) {
+        (Some(one), None) => one,
+        (None, _) => return Err(format!("no container requests {resource}")),
+        (Some(_), Some(_)) => {
+            return Err(format!("several containers request {resource}; change the manifest"));
         }
     };
     for list in [&mut target.requests, &mut target.limits] {

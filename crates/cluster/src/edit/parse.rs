@@ -17,14 +17,50 @@ pub fn kind_word(kind: Kind) -> &'static str {
         Kind::Pod => "pod",
         Kind::Namespace => "namespace",
         Kind::PriorityClass => "priorityclass",
+        Kind::RuntimeClass => "runtimeclass",
+        Kind::LimitRange => "limitrange",
+        Kind::ResourceQuota => "resourcequota",
         Kind::ResourceSlice => "resourceslice",
         Kind::ResourceClaim => "resourceclaim",
         Kind::ResourceClaimTemplate => "resourceclaimtemplate",
         Kind::DeviceClass => "deviceclass",
         Kind::DeviceTaintRule => "devicetaintrule",
-        Kind::Job => "job",
-        Kind::Deployment => "deployment",
+        Kind::PersistentVolume => "persistentvolume",
+        Kind::PersistentVolumeClaim => "persistentvolumeclaim",
+        Kind::StorageClass => "storageclass",
+        Kind::CSINode => "csinode",
+        Kind::CSIDriver => "csidriver",
+        Kind::CSIStorageCapacity => "csistoragecapacity",
+        Kind::VolumeAttachment => "volumeattachment",
         Kind::NodeTopology => "nodetopology",
+        Kind::Workload(kind) => kind.word(),
+    }
+}
+
+/// The short names of a workload.
+fn short_words(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Workload(kind) => kind.short_words(),
+        Kind::Node
+        | Kind::Pod
+        | Kind::Namespace
+        | Kind::PriorityClass
+        | Kind::RuntimeClass
+        | Kind::LimitRange
+        | Kind::ResourceQuota
+        | Kind::ResourceSlice
+        | Kind::ResourceClaim
+        | Kind::ResourceClaimTemplate
+        | Kind::DeviceClass
+        | Kind::DeviceTaintRule
+        | Kind::PersistentVolume
+        | Kind::PersistentVolumeClaim
+        | Kind::StorageClass
+        | Kind::CSINode
+        | Kind::CSIDriver
+        | Kind::CSIStorageCapacity
+        | Kind::VolumeAttachment
+        | Kind::NodeTopology => &[],
     }
 }
 
@@ -36,13 +72,19 @@ fn kind(word: &str) -> Option<Kind> {
         "no" => Some(Kind::Node),
         "ns" => Some(Kind::Namespace),
         "pc" => Some(Kind::PriorityClass),
-        "deploy" => Some(Kind::Deployment),
+        "limits" => Some(Kind::LimitRange),
+        "quota" => Some(Kind::ResourceQuota),
+        "pv" => Some(Kind::PersistentVolume),
+        "pvc" => Some(Kind::PersistentVolumeClaim),
+        "sc" | "storageclasses" => Some(Kind::StorageClass),
+        "csistoragecapacities" => Some(Kind::CSIStorageCapacity),
         "claim" | "claims" => Some(Kind::ResourceClaim),
         "claimtemplate" | "claimtemplates" | "template" => Some(Kind::ResourceClaimTemplate),
         "priorityclasses" => Some(Kind::PriorityClass),
+        "runtimeclasses" => Some(Kind::RuntimeClass),
         "deviceclasses" => Some(Kind::DeviceClass),
         "nodetopologies" => Some(Kind::NodeTopology),
-        _ => None,
+        word => Kind::ALL.iter().copied().find(|kind| short_words(*kind).contains(&word)),
     };
     short.or_else(|| {
         let singular = word.strip_suffix('s');

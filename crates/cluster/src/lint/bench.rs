@@ -22,6 +22,8 @@ pub(super) struct Alike {
     pub(super) count: u64,
     /// The kinds of value that each of their attributes has.
     pub(super) published: BTreeMap<Name, BTreeSet<String>>,
+    /// The names of their capacities, with their domains.
+    pub(super) measured: BTreeSet<String>,
     /// Of attributes that constraints compare: the values by node, where one node sees the device.
     pub(super) values: BTreeMap<Name, BTreeMap<Option<NodeKey>, BTreeSet<String>>>,
 }
@@ -116,12 +118,19 @@ impl<'w> Bench<'w> {
                     first: device.key.clone(),
                     count: 0,
                     published: BTreeMap::new(),
+                    measured: BTreeSet::new(),
                     values: BTreeMap::new(),
                 });
                 all.len() - 1
             });
             let Some(alike) = all.get_mut(at) else { continue };
             alike.count += 1;
+            let driver = &device.key.pool.driver;
+            let qualified = device.capacity.iter().map(|(name, _)| match name.contains('/') {
+                true => name.to_string(),
+                false => format!("{driver}/{name}"),
+            });
+            alike.measured.extend(qualified);
             let node =
                 if let Reach::Node(node) = &device.reach { Some(node.clone()) } else { None };
             for (name, value) in &device.attributes {
@@ -144,7 +153,7 @@ impl<'w> Bench<'w> {
             Ok(device) => match program.evaluate(&device, COST_LIMIT).verdict {
                 Verdict::Yes => Outcome::Yes,
                 Verdict::No => Outcome::No,
-                Verdict::Error(error) => Outcome::Error(error.to_string()),
+                Verdict::Error(error) => Outcome::Error(error.in_words()),
             },
         });
         asked.unwrap_or(Outcome::No)

@@ -7,11 +7,12 @@ use phalanx_engine::{GroupKey, Name, Scoped};
 use phalanx_objects::core::{PodResourceClaim, PodSpec};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::resource::DeviceClaim;
+use phalanx_objects::workload::PodPart;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::asked::asks;
 use super::bench::Bench;
-use super::near::{cut, meant, nearest, quoted};
+use super::near::{cut, meant, suggestion};
 use super::{Lint, Rule};
 use crate::compat::Gate;
 use crate::edit::kind_word;
@@ -19,36 +20,33 @@ use crate::finding::Source;
 use crate::lower::IMPLICIT_RESOURCE;
 use crate::world::World;
 
-/// How many names a finding lists.
-const NAMES_SHOWN: usize = 8;
-
 /// A pod that waits, or a workload that is to make pods.
 pub(super) struct Waiting<'w> {
     pub(super) reference: ObjectRef,
     pub(super) source: &'w Source,
     pub(super) spec: &'w PodSpec,
     /// Where the spec stands in the object.
-    pub(super) at: &'static str,
+    pub(super) at: String,
     /// The metadata on which wishes stand, each with its place.
-    pub(super) metadata: Vec<(&'w ObjectMeta, &'static str)>,
+    pub(super) metadata: Vec<(&'w ObjectMeta, String)>,
 }
 
 /// What is not placed yet. Pods of a workload that is to make more are left out: what is wrong with
 /// them stands in the workload.
 pub(super) fn waiting(world: &World) -> Vec<Waiting<'_>> {
     let objects = world.objects().into_iter();
-    let all = [Kind::Pod, Kind::Job, Kind::Deployment];
-    let all = all.into_iter().flat_map(|kind| objects.clone().flat_map(move |o| o.of_kind(kind)));
+    let all = [Kind::Pod].into_iter().chain(Kind::workloads());
+    let all = all.flat_map(|kind| objects.clone().flat_map(move |o| o.of_kind(kind)));
     let mut due = BTreeMap::new();
-    all.filter_map(|object| one(world, object, &mut due)).collect()
+    all.flat_map(|object| parts(world, object, &mut due)).collect()
 }
 
 /// Workloads, and whether pods of theirs are still to come.
 type Due = BTreeMap<GroupKey, bool>;
 
-fn one<'w>(world: &'w World, object: &'w Object, due: &mut Due) -> Option<Waiting<'w>> {
+/// The parts of an object that say how pods are which are still to be placed.
+fn parts<'w>(world: &'w World, object: &'w Object, due: &mut Due) -> Vec<Waiting<'w>> {
     let reference = object.reference();
-    let source = world.lowering().source(&reference)?;
     let key = GroupKey {
         object: Scoped {
             namespace: Name::new(&reference.namespace),
@@ -56,48 +54,32 @@ fn one<'w>(world: &'w World, object: &'w Object, due: &mut Due) -> Option<Waitin
         },
         kind: Name::new(kind_word(reference.kind)),
     };
-    let group = world.lowering().group(&key)?;
-    let (spec, at, metadata) = match object {
-        Object::Pod(pod) => {
-            let waits = pod.spec.node_name.is_empty()
-                && pod.metadata.deletion_timestamp.is_none()
-                && !pod.status.phase.is_terminal();
-            let owned = group.owner.is_some_and(|owner| is_due(world, owner, due));
-            if !waits || owned {
-                return None;
-            }
-            (&pod.spec, "spec", vec![(&pod.metadata, "metadata")])
-        }
-        Object::Job(job) => {
-            let template = &job.spec.template;
-            let own = (&job.metadata, "metadata");
-            (
-                &template.spec,
-                "spec.template.spec",
-                vec![own, (&template.metadata, "spec.template.metadata")],
-            )
-        }
-        Object::Deployment(deployment) => {
-            let template = &deployment.spec.template;
-            let own = (&deployment.metadata, "metadata");
-            (
-                &template.spec,
-                "spec.template.spec",
-                vec![own, (&template.metadata, "spec.template.metadata")],
-            )
-        }
-        Object::Node(_)
-        | Object::Namespace(_)
-        | Object::PriorityClass(_)
-        | Object::ResourceSlice(_)
-        | Object::ResourceClaim(_)
-        | Object::ResourceClaimTemplate(_)
-        | Object::DeviceClass(_)
-        | Object::DeviceTaintRule(_)
-        | Object::NodeTopology(_) => return None,
+    let (Some(source), Some(group)) =
+        (world.lowering().source(&reference), world.lowering().group(&key))
+    else {
+        return Vec::new();
     };
-    let any = group.roles.iter().any(|role| !role.pods.is_empty());
-    any.then_some(Waiting { reference, source, spec, at, metadata })
+    if let Object::Pod(pod) = object {
+        let waits = pod.spec.node_name.is_empty()
+            && pod.metadata.deletion_timestamp.is_none()
+            && !pod.status.phase.is_terminal();
+        let owned = group.owner.as_ref().is_some_and(|owner| is_due(world, owner.clone(), due));
+        if !waits || owned {
+            return Vec::new();
+        }
+    }
+    if group.roles.iter().all(|role| role.pods.is_empty()) {
+        return Vec::new();
+    }
+    let is_pod = reference.kind == Kind::Pod;
+    let waiting = |part: PodPart<'w>| {
+        let own = Some((object.metadata(), "metadata".to_owned())).filter(|_| !is_pod);
+        let beside = part.metadata.map(|meta| (meta, part.metadata_at()));
+        let metadata = own.into_iter().chain(beside).collect();
+        let reference = reference.clone();
+        Waiting { reference, source, spec: part.spec, at: part.at, metadata }
+    };
+    object.pod_parts().into_iter().map(waiting).collect()
 }
 
 /// Whether pods of the workload are still to come.
@@ -128,7 +110,6 @@ pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
 fn used_claims(world: &World, waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
     let place = (&waiting.reference, waiting.source);
     let spec = waiting.spec;
-    let named: Vec<&str> = spec.resource_claims.iter().map(|claim| claim.name.as_str()).collect();
     let mut used = BTreeSet::new();
     for (field, containers) in
         [("containers", &spec.containers), ("initContainers", &spec.init_containers)]
@@ -138,16 +119,11 @@ fn used_claims(world: &World, waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
                 used.insert(claim.name.as_str());
                 let path = format!("{}.{field}[{index}].resources.claims[{at}]", waiting.at);
                 let entry = spec.resource_claims.iter().find(|entry| entry.name == claim.name);
+                // One that is not there is told with the limits of the API server; the one that may be
+                // meant is then no more unused than misspelt.
                 let Some(entry) = entry else {
-                    let near = suggestion(&claim.name, &named, "entry in resourceClaims");
-                    let message = format!(
-                        "The API server refuses it: container {} uses the claim {}, which the pod does \
-                         not have among its resourceClaims. {near}",
-                        cut(&container.name),
-                        cut(&claim.name)
-                    );
-                    let path = format!("{path}.name");
-                    found.push(Lint::new(Rule::FieldValueNotFound, place, &path, message));
+                    let names = spec.resource_claims.iter().map(|entry| entry.name.as_str());
+                    used.extend(meant(&claim.name, names));
                     continue;
                 };
                 let Some(devices) = devices_of(world, &waiting.reference.namespace, entry) else {
@@ -184,7 +160,7 @@ fn used_claims(world: &World, waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
 }
 
 /// What the claim of a pod asks for, where that is in the input.
-fn devices_of<'w>(
+pub(super) fn devices_of<'w>(
     world: &'w World,
     namespace: &str,
     entry: &PodResourceClaim,
@@ -228,18 +204,6 @@ fn classes(bench: &Bench<'_>, found: &mut Vec<Lint>) {
             );
             let path = format!("{}.deviceClassName", ask.path);
             found.push(Lint::new(Rule::DeviceClassMissing, holder.place(), &path, message));
-        }
-    }
-}
-
-/// What may be meant instead, or what there is.
-fn suggestion(wanted: &str, known: &[&str], what: &str) -> String {
-    match (meant(wanted, known.iter().copied()), known) {
-        (Some(near), _) => format!("If `{}` is meant, name that.", cut(near)),
-        (None, []) => format!("It has no {what} at all: add those of the cluster."),
-        (None, known) => {
-            let names = nearest(wanted, known.iter().copied());
-            format!("It has {}.", quoted(&names, NAMES_SHOWN))
         }
     }
 }

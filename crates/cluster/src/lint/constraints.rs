@@ -119,7 +119,7 @@ impl<'a> Comparison<'a> {
              {}",
             list(&said),
             cut(self.attribute),
-            self.ways_out(),
+            self.ways_out(without),
         );
         let lint = Lint::new(Rule::AttributeNotPublished, self.holder.place(), &self.path, message);
         if fatal { lint } else { lint.graded(Severity::Warning) }
@@ -148,16 +148,31 @@ impl<'a> Comparison<'a> {
         alike.flat_map(|alike| alike.published.keys()).collect()
     }
 
-    fn ways_out(&self) -> &'static str {
-        if self.is_match {
+    fn ways_out(&self, without: &[&Compared<'_>]) -> String {
+        if !self.is_match {
+            return "If none of these is meant, a node agent has to publish the attribute in the node's \
+                    slices."
+                .to_owned();
+        }
+        // What is published already keeps devices together at a wider level.
+        let levels =
+            [("pcieRoot", "root", "under one PCIe root"), ("numaNode", "numa", "on one NUMA node")];
+        let published = self.published(without);
+        let known = levels.iter().find_map(|(attribute, level, keeps)| {
+            let is = |name: &&&Name| name.rsplit('/').next() == Some(*attribute);
+            let name = published.iter().find(is)?;
+            Some(format!(
+                " What is published, `{name}`, keeps them {keeps}: compare that, or wish for \
+                 `phalanx.dev/align: {level}=required`."
+            ))
+        });
+        format!(
             "If none of these is meant, there are two ways out: a node agent that publishes the \
              attribute in the node's slices; or the links of the nodes as NodeTopology objects, with \
              the wish `phalanx.dev/align: island=required` as an annotation of the pod in place of \
-             the constraint."
-        } else {
-            "If none of these is meant, a node agent has to publish the attribute in the node's \
-             slices."
-        }
+             the constraint.{}",
+            known.unwrap_or_default()
+        )
     }
 
     /// Two requests whose devices publish the attribute with no type in common.

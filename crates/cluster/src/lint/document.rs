@@ -17,8 +17,61 @@ pub struct LintDocument {
     pub compat: CompatView,
     /// What was found, in the order of the input.
     pub findings: Vec<LintFindingView>,
+    /// With `--advise`: what is said of each workload that asks for devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Vec<AdviceView>>,
     /// Counts.
     pub summary: LintSummary,
+}
+
+/// Whether counts suffice for a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AdviceView {
+    /// The pod or workload, as `KIND/NAMESPACE/NAME`.
+    pub object: String,
+    /// What each of its pods asks for.
+    pub asks: Vec<String>,
+    /// Whether it asks by claims now.
+    pub by_claims: bool,
+    /// `countsSuffice` or `needsDRA`.
+    pub verdict: &'static str,
+    /// What only DRA can express.
+    pub grounds: Vec<GroundView>,
+    /// What could not be known, and might be a ground.
+    pub unknown: Option<String>,
+    /// What to do.
+    pub message: String,
+}
+
+/// Something that a count can't say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroundView {
+    /// Stable name of its kind.
+    pub code: &'static str,
+    /// A sentence.
+    pub message: String,
+}
+
+impl AdviceView {
+    /// What is written of an advice.
+    #[must_use]
+    pub fn of(advice: &super::Advice) -> Self {
+        let ground = |ground: &super::Ground| GroundView {
+            code: ground.kind.code(),
+            message: ground.message.clone(),
+        };
+        Self {
+            object: crate::edit::Target::from(&advice.object).to_string(),
+            asks: advice.asks.clone(),
+            by_claims: advice.by_claims,
+            verdict: advice.verdict(),
+            grounds: advice.grounds.iter().map(ground).collect(),
+            unknown: advice.unknown.clone(),
+            message: advice.advice(),
+        }
+    }
 }
 
 /// A finding.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use phalanx_engine::Reason;
 use phalanx_objects::core::{Pod, PodResourceClaim, PodSpec};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::{Kind, Object, ObjectRef};
@@ -40,8 +41,7 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
         (name, pod.verdict, &pod.reasons)
     });
     let groups = document.groups.iter().filter_map(|group| {
-        let kind =
-            [Kind::Job, Kind::Deployment].into_iter().find(|k| kind_word(*k) == group.kind)?;
+        let kind = Kind::workloads().find(|kind| kind_word(*kind) == group.kind)?;
         let name = (kind, group.namespace.clone(), group.name.clone());
         Some((name, group.verdict, &group.reasons))
     });
@@ -60,7 +60,13 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
         };
         // That there is no device at all is said once.
         let deviceless = bench.alike.is_empty() && subject.leans_on.iter().any(of_devices);
-        if deviceless || subject.leans_on.iter().any(|object| blamed.contains(object)) {
+        // An object that could not be read is told where it is read.
+        let unread = |object: &ObjectRef| world.lowering().is_unread(object);
+        let blames = |object: &ObjectRef| blamed.contains(object) || unread(object);
+        if deviceless || subject.leans_on.iter().any(blames) {
+            continue;
+        }
+        if folded(subject, reasons, found) {
             continue;
         }
         if let Some(why) = why(reasons) {
@@ -88,7 +94,27 @@ fn told(mut subjects: Vec<&Subject>, why: &str) -> Option<Lint> {
         "No node of the input could ever hold {what}, even with every other pod gone and everything \
          healed: {why}.{more}"
     );
-    Some(Lint::new(Rule::NeverFits, (&first.reference, &first.source), first.path, message))
+    Some(Lint::new(Rule::NeverFits, (&first.reference, &first.source), &first.path, message))
+}
+
+/// Whether it is refused for values that never agree, of which a finding tells already: that is then
+/// an error, and says for whom.
+fn folded(subject: &Subject, reasons: &[ReasonView], found: &mut [Lint]) -> bool {
+    if reasons.first().is_none_or(|reason| reason.code != Reason::MatchUnmet.code()) {
+        return false;
+    }
+    let is = |lint: &&mut Lint| {
+        let leans = |object: &ObjectRef| subject.leans_on.contains(object);
+        lint.rule == Rule::AttributeValuesApart && lint.object.as_ref().is_some_and(leans)
+    };
+    let Some(lint) = found.iter_mut().find(is) else { return false };
+    if lint.severity != Severity::Error {
+        lint.severity = Severity::Error;
+        let who = &subject.reference;
+        let what = if subject.tried { "a pod that uses it".to_owned() } else { who.to_string() };
+        lint.message.push_str(&format!(" No node of the input could ever hold {what}."));
+    }
+    true
 }
 
 /// Why it is refused; that nothing else is in the way the sentence says already.
@@ -116,7 +142,7 @@ fn blamed(found: &[Lint]) -> BTreeSet<ObjectRef> {
 struct Subject {
     reference: ObjectRef,
     source: Source,
-    path: &'static str,
+    path: String,
     /// Whether it is judged with a pod of ours.
     tried: bool,
     /// The objects whose errors would be its own: itself, its claims and templates, their classes.
@@ -157,13 +183,13 @@ fn subjects(bench: &Bench<'_>) -> Vec<Subject> {
         }
         let reference = waiting.reference.clone();
         let source = waiting.source.clone();
-        all.push(Subject { reference, source, path: waiting.at, tried: false, leans_on });
+        all.push(Subject { reference, source, path: waiting.at.clone(), tried: false, leans_on });
     }
     for holder in holders.iter().filter(|holder| !used.contains(&holder.reference)) {
         let mut leans_on = classes.get(&holder.reference).cloned().unwrap_or_default();
         leans_on.insert(holder.reference.clone());
         let (reference, source) = (holder.reference.clone(), holder.source.clone());
-        all.push(Subject { reference, source, path: holder.at, tried: true, leans_on });
+        all.push(Subject { reference, source, path: holder.at.to_owned(), tried: true, leans_on });
     }
     all
 }
@@ -173,17 +199,10 @@ fn subjects(bench: &Bench<'_>) -> Vec<Subject> {
 fn used(world: &World) -> BTreeSet<ObjectRef> {
     let mut used = BTreeSet::new();
     let Some(objects) = world.objects() else { return used };
-    for object in objects.of_kind(Kind::Pod) {
-        if let Object::Pod(pod) = object {
-            used.extend(claims_of(object.namespace(), &pod.spec));
-        }
-    }
-    for object in objects.of_kind(Kind::Job).chain(objects.of_kind(Kind::Deployment)) {
-        if let Object::Job(job) = object {
-            used.extend(claims_of(object.namespace(), &job.spec.template.spec));
-        }
-        if let Object::Deployment(deployment) = object {
-            used.extend(claims_of(object.namespace(), &deployment.spec.template.spec));
+    let kinds = Kind::workloads().chain([Kind::Pod]);
+    for object in kinds.flat_map(|kind| objects.of_kind(kind)) {
+        for part in object.pod_parts() {
+            used.extend(claims_of(object.namespace(), part.spec));
         }
     }
     used

@@ -126,12 +126,42 @@ fn wish(
         };
         let message = format!(
             "{ALIGN_ANNOTATION} wishes for one {} and nothing is known of any on any node, so that \
-             {then}. {}",
+             {then}. {}{}",
             level_words(rule.level),
             source_words(rule.level),
+            instead(rule.level, levels, rule.strength),
         );
         let path = format!("{at}.annotations[{ALIGN_ANNOTATION:?}]");
         found.push(Lint::new(Rule::AlignLevelUnknown, place, &path, message).graded(severity));
+    }
+}
+
+/// The known level that comes nearest: the next wider one, else the widest.
+fn instead(level: AlignLevel, known: &BTreeSet<&str>, strength: Strength) -> String {
+    let is_known = |other: &&AlignLevel| known.contains(other.as_str());
+    // Rails are about networks: no other level stands for one.
+    let places = || AlignLevel::ALL.iter().filter(|other| **other != AlignLevel::Rail);
+    let wider = places().skip_while(|other| **other != level).find(is_known);
+    let near = wider.or_else(|| places().rfind(is_known)).filter(|_| level != AlignLevel::Rail);
+    near.map_or_else(String::new, |near| {
+        format!(
+            " What is known is the {} of devices: `{ALIGN_ANNOTATION}: {}={}` keeps them {}.",
+            level_words(*near),
+            near.as_str(),
+            strength.as_str(),
+            keeps(*near),
+        )
+    })
+}
+
+/// What a wish for a level means.
+fn keeps(level: AlignLevel) -> &'static str {
+    match level {
+        AlignLevel::Island => "in one island",
+        AlignLevel::Switch => "under one PCIe switch",
+        AlignLevel::Root => "under one PCIe root",
+        AlignLevel::Numa => "on one NUMA node",
+        AlignLevel::Rail => "on one rail",
     }
 }
 

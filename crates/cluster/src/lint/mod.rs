@@ -3,6 +3,8 @@
 //! Each family of rules has a module; each finding has a rule with a stable code. Reading files,
 //! finding the lines of fields and printing are left to the command.
 
+mod admitted;
+mod advice;
 mod asked;
 mod bench;
 mod claims;
@@ -13,7 +15,9 @@ mod hints;
 mod labels;
 mod limits;
 mod near;
+mod nodes;
 mod pools;
+mod resources;
 mod rule;
 mod selectors;
 #[cfg(test)]
@@ -29,7 +33,11 @@ use crate::plan::PlanOptions;
 use crate::world::World;
 use bench::Bench;
 
-pub use document::{LINT_API_VERSION, LintDocument, LintFindingView, LintSummary, PositionView};
+pub use advice::{Advice, Ground, GroundKind, advise};
+pub use document::{
+    AdviceView, GroundView, LINT_API_VERSION, LintDocument, LintFindingView, LintSummary,
+    PositionView,
+};
 pub use rule::Rule;
 
 /// Where a rule is broken, and how.
@@ -134,6 +142,12 @@ pub fn lint(world: &World, options: &PlanOptions) -> Vec<Lint> {
     pools::find(world, &mut found);
     claims::find(&bench, &mut found);
     labels::find(world, &mut found);
+    admitted::find(world, &mut found);
+    for waiting in &bench.waiting {
+        resources::amounts(waiting, &mut found);
+        resources::uncounted(world, waiting, &mut found);
+    }
+    nodes::find(&bench, &mut found);
     hints::find(&bench, &mut found);
     lowered(world, &mut found);
     fits::find(&bench, options, &mut found);
@@ -144,10 +158,19 @@ pub fn lint(world: &World, options: &PlanOptions) -> Vec<Lint> {
 fn lowered(world: &World, found: &mut Vec<Lint>) {
     let said: BTreeSet<(ObjectRef, String)> =
         found.iter().filter_map(|lint| Some((lint.object.clone()?, lint.path.clone()))).collect();
-    // What Phalanx does not check is a word about its answers, and nothing to mend.
-    let unchecked = world.lowering().unchecked();
-    for finding in world.findings().iter().filter(|finding| !unchecked.contains(finding)) {
-        let Some(object) = &finding.object else { continue };
+    // What Phalanx does not check, or has not read, is a word about its answers, and nothing to
+    // mend; what admission refuses has rules of its own.
+    let mut aside = world.lowering().unchecked();
+    aside.extend(world.lowering().absent());
+    aside.extend(world.lowering().admission_findings().into_iter().map(|(_, finding)| finding));
+    for finding in world.findings().iter().filter(|finding| !aside.contains(finding)) {
+        let Some(object) = &finding.object else {
+            found.push(Lint {
+                source: Source { file: finding.file.clone(), line: finding.line, ordinal: 0 },
+                ..Lint::of_input(Rule::KindNotRead, &finding.message).graded(finding.severity)
+            });
+            continue;
+        };
         if finding.severity == Severity::Info || is_said(&said, object, &finding.path) {
             continue;
         }

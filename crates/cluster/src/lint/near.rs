@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use crate::compat::distance;
 
+/// How many names a finding lists.
+const NAMES_SHOWN: usize = 8;
+
 /// Longest name that is compared, in bytes: what is longer is nobody's typing mistake.
 const COMPARED: usize = 300;
 
@@ -21,6 +24,18 @@ pub(super) fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>
 pub(super) fn meant<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let nearest = nearest(wanted, names).into_iter().next()?;
     (edits(wanted, nearest) <= 2.max(last(wanted).len() / 3)).then_some(nearest)
+}
+
+/// What may be meant instead, or what there is.
+pub(super) fn suggestion(wanted: &str, known: &[&str], what: &str) -> String {
+    match (meant(wanted, known.iter().copied()), known) {
+        (Some(near), _) => format!("If `{}` is meant, name that.", cut(near)),
+        (None, []) => format!("It has no {what} at all: add those of the cluster."),
+        (None, known) => {
+            let names = nearest(wanted, known.iter().copied());
+            format!("It has {}.", quoted(&names, NAMES_SHOWN))
+        }
+    }
 }
 
 fn edits(a: &str, b: &str) -> usize {

@@ -35,6 +35,8 @@ rules! {
     ObjectUnreadable: Error,
     /// Something is read, but not as it was meant.
     InputDoubtful: Warning,
+    /// Objects of a kind take no part in the answer.
+    KindNotRead: Info,
     /// The API server asks for a field that is missing.
     FieldValueRequired: Error,
     /// A field has a form or a value that the API server refuses.
@@ -53,6 +55,16 @@ rules! {
     FieldValueTooMany: Error,
     /// A feature gate is off, and the API server drops the field without a word.
     FieldDropped: Warning,
+    /// Admission would refuse the pod.
+    AdmissionRefused: Error,
+    /// A quota has no room for the pod, or for all pods of the workload.
+    QuotaExceeded: Error,
+    /// An extended resource is asked for in part.
+    ResourceFraction: Error,
+    /// An extended resource has a request and no limit.
+    ResourceLimitMissing: Error,
+    /// The request of an extended resource is not its limit.
+    ResourceLimitDiffers: Error,
     /// A selector does not compile.
     SelectorInvalid: Error,
     /// A selector may cost more than the API server allows.
@@ -91,8 +103,20 @@ rules! {
     ClaimUnused: Info,
     /// No node and no class has an extended resource of that name.
     ResourceUnknown: Error,
+    /// No node has the labels of a node selector.
+    NodeSelectorUnmet: Error,
+    /// No node meets the required node affinity.
+    NodeAffinityUnmet: Error,
+    /// A toleration is nearly that of a taint that nodes have.
+    TolerationMisspelt: Warning,
+    /// A host port leaves room for one pod a node, and there are fewer nodes than pods.
+    HostPortLimitsReplicas: Warning,
     /// No node could ever hold it.
     NeverFits: Error,
+    /// The environment names GPUs that are not asked for.
+    DevicesByEnvironment: Warning,
+    /// A privileged container sees GPUs that are not asked for.
+    DevicesByPrivilege: Info,
     /// A label of a node contradicts what its slices publish.
     LabelContradictsSlices: Warning,
     /// A toleration tolerates a taint that no device has.

@@ -108,6 +108,10 @@ impl Trial<'_> {
                 found.push(faulty(self.place, &path, fault.clone()));
             }
             match bench.program(text) {
+                // What is refused is told: trying it only tells what is left for the next.
+                Some(Ok(program)) if refused.is_some() => {
+                    left = self.one(bench, program, &path, &left, &mut Vec::new());
+                }
                 Some(Ok(program)) => left = self.one(bench, program, &path, &left, found),
                 Some(Err(error)) if refused.is_none() => {
                     found.push(faulty(self.place, &path, invalid(error)));
@@ -178,29 +182,18 @@ impl Trial<'_> {
             1 => format!("device {device}"),
             number => format!("{number} devices {}, such as {device}", self.of),
         };
-        let hint =
-            missing_key(error).map_or_else(String::new, |key| self.hint(bench, on_devices, key));
+        let hint = misspelt(bench, program, on_devices).unwrap_or_else(|| {
+            match (missing_key(error), error == NO_OVERLOAD) {
+                (Some(_), _) => GUARD.to_owned(),
+                (None, true) => kinds_read(bench, program, on_devices).unwrap_or_default(),
+                (None, false) => String::new(),
+            }
+        });
         format!(
             "The selector `{}` ends in an error on {on}: {error}. kube-scheduler ends the pod's \
              attempt when its search comes to such a device; Phalanx leaves it out.{hint}",
             shortened(program.source())
         )
-    }
-
-    /// What to do about an attribute or capacity that devices do not have.
-    fn hint(&self, bench: &Bench<'_>, on: &[usize], key: &str) -> String {
-        let alike = on.iter().filter_map(|at| bench.alike.get(*at));
-        let published: BTreeSet<&Name> = alike.flat_map(|alike| alike.published.keys()).collect();
-        match meant(key, published.iter().map(|name| name.as_str())).and_then(|n| n.split_once('/'))
-        {
-            Some((domain, id)) => format!(
-                " What is published is `{domain}/{id}`: write `device.attributes[\"{domain}\"].{id}` if that \
-                 is meant."
-            ),
-            None => " Ask for it first, with `has(…) &&` before it, or read it as `.?name` with \
-                     `orValue(…)` after it."
-                .to_owned(),
-        }
     }
 
     fn none(&self, bench: &Bench<'_>, program: &Program, from: &[usize]) -> String {
@@ -219,6 +212,17 @@ impl Trial<'_> {
                 nearest = Some((steps.len(), &alike.first, first.to_string()));
             }
         }
+        if program.source().trim() == "false" {
+            let of = match bench.count(from) {
+                1 => "the one device".to_owned(),
+                number => format!("none of the {number} devices"),
+            };
+            let matches = if bench.count(from) == 1 { "does not match" } else { "matches" };
+            return format!(
+                "The selector is `false`, and so {matches} {of} {}. Leave it out.",
+                self.of
+            );
+        }
         let whole = format!("`{}` is false: ", program.source());
         let near = nearest.map_or_else(String::new, |(_, device, why)| {
             // What is said of the whole is said already.
@@ -230,9 +234,63 @@ impl Trial<'_> {
             1 => format!("does not match the one device {}", self.of),
             number => format!("matches none of the {number} devices {}", self.of),
         };
-        let then = "Ask for what is published, or leave the selector out.";
-        format!("The selector `{}` {among}.{near} {then}", shortened(program.source()))
+        let then = misspelt(bench, program, from)
+            .unwrap_or_else(|| " Ask for what is published, or leave the selector out.".to_owned());
+        format!("The selector `{}` {among}.{near}{then}", shortened(program.source()))
     }
+}
+
+/// What to do where a key is asked for that only some devices have.
+const GUARD: &str = " Ask for it first, with `has(…) &&` before it, or read it as `.?name` with \
+                     `orValue(…)` after it.";
+
+/// Most attributes whose kinds are told.
+const KINDS_SHOWN: usize = 3;
+
+/// What kinds of values the attributes have that the selector reads of these devices.
+fn kinds_read(bench: &Bench<'_>, program: &Program, on: &[usize]) -> Option<String> {
+    let alike: Vec<_> = on.iter().filter_map(|at| bench.alike.get(*at)).collect();
+    let kind_of = |(domain, id): &(String, String)| {
+        let name = format!("{domain}/{id}");
+        let of = |alike: &&super::bench::Alike| alike.published.get(&Name::new(&name)).cloned();
+        let kinds: BTreeSet<String> = alike.iter().filter_map(of).flatten().collect();
+        let kinds: Vec<String> = kinds.iter().map(|kind| article(kind)).collect();
+        (!kinds.is_empty()).then(|| format!("`{name}` is {}", crate::words::list(&kinds)))
+    };
+    let entries = program.reads().attributes.entries.iter();
+    let told: Vec<String> = entries.filter_map(kind_of).take(KINDS_SHOWN).collect();
+    if told.is_empty() {
+        return None;
+    }
+    Some(format!(
+        " An operator or a function there does not take the types of its values: {}.",
+        crate::words::list(&told)
+    ))
+}
+
+/// The name that may be meant in place of one that the selector reads and that none of these devices
+/// publishes.
+fn misspelt(bench: &Bench<'_>, program: &Program, on: &[usize]) -> Option<String> {
+    let alike: Vec<_> = on.iter().filter_map(|at| bench.alike.get(*at)).collect();
+    let reads = program.reads();
+    let published: BTreeSet<&str> =
+        alike.iter().flat_map(|alike| alike.published.keys()).map(Name::as_str).collect();
+    let measured: BTreeSet<&str> =
+        alike.iter().flat_map(|alike| &alike.measured).map(String::as_str).collect();
+    let tables =
+        [(&reads.attributes, &published, "attributes"), (&reads.capacity, &measured, "capacity")];
+    tables.into_iter().find_map(|(read, known, table)| {
+        let names = read.entries.iter().map(|(domain, id)| format!("{domain}/{id}"));
+        let mut unknown = names.filter(|name| !known.contains(name.as_str()));
+        unknown.find_map(|name| {
+            let near = meant(&name, known.iter().copied())?;
+            let (domain, id) = near.split_once('/')?;
+            Some(format!(
+                " No such device publishes `{name}`; what is published is `{near}`: write \
+                 `device.{table}[\"{domain}\"].{id}` if that is meant."
+            ))
+        })
+    })
 }
 
 /// The key that a device lacks, of an error that says so.

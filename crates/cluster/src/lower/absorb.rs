@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use phalanx_engine::{
-    Allocation, BindingFailure, ClaimKey, DeviceKey, HeldDevice, Name, Node as EngineNode, PodKey,
-    PoolKey, Reach, Scoped, Timestamp, User,
+    Allocation, BindingFailure, ClaimKey, Consumption, DeviceKey, HeldDevice, Name,
+    Node as EngineNode, PodKey, PoolKey, Reach, Scoped, Timestamp, User, VolumeClaimKey,
 };
 use phalanx_objects::core::{Node, Pod, PriorityClass};
 use phalanx_objects::meta::{Condition, ObjectMeta};
@@ -16,13 +16,13 @@ use phalanx_objects::resource::{
 use phalanx_objects::topology::{ALIGN_ANNOTATION, NodeTopology};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
+use super::admission::Rules;
 use super::claim::{Class, Wish};
 use super::intern::nanos;
 use super::pod::{PodReader, wish};
 use super::record::{
     ClaimRecord, Header, Life, NodeRecord, PodClaimSource, PodRecord, PodShape, PriorityFrom,
     PriorityRecord, SliceRecord, TaintRuleRecord, TemplateRecord, TopologyRecord, Uid,
-    WorkloadRecord,
 };
 use super::slice::{Note, Reader, device_taint};
 use super::{Dependent, Findings, Lowering, amount, links, rules};
@@ -40,22 +40,34 @@ const BINDING_TIMEOUT_MILLIS: i64 = 600_000;
 
 impl Lowering {
     /// Takes in an object that is named in full and supersedes what is known of it.
-    pub(super) fn applied(&mut self, object: &Object, source: &Source) {
-        let reference = object.reference();
-        let header = Header::new(object.metadata(), source.clone());
-        if self.unread.remove(&reference) {
-            self.mark_namers(&reference);
+    pub(crate) fn applied(&mut self, reference: &ObjectRef, object: &Object, header: Header) {
+        if self.unread.remove(reference) {
+            self.mark_namers(reference);
         }
+        let source = header.source.clone();
         let notes = match object {
             Object::Node(node) => self.node(node, header),
-            Object::Pod(pod) => self.pod(pod, source.clone()),
+            Object::Pod(pod) => self.pod(pod, header),
             Object::Namespace(namespace) => {
                 let name = self.interned.names.get(&namespace.metadata.name);
                 self.objects.namespaces.insert(name, header);
+                self.namespace_selector(namespace);
                 Vec::new()
             }
             Object::PriorityClass(class) => self.priority_class(class, header),
-            Object::ResourceSlice(slice) => self.slice(slice, source.clone()),
+            Object::RuntimeClass(class) => {
+                self.runtime_class(class, header);
+                Vec::new()
+            }
+            Object::LimitRange(range) => {
+                self.limit_range(range, header);
+                Vec::new()
+            }
+            Object::ResourceQuota(quota) => {
+                self.quota(quota, header);
+                Vec::new()
+            }
+            Object::ResourceSlice(slice) => self.slice(slice, header),
             Object::ResourceClaim(claim) => self.claim(claim, header),
             Object::ResourceClaimTemplate(template) => self.template(template, header),
             Object::DeviceClass(class) => {
@@ -63,14 +75,24 @@ impl Lowering {
                 Vec::new()
             }
             Object::DeviceTaintRule(rule) => self.taint_rule(rule, header),
-            Object::Job(_) | Object::Deployment(_) => self.workload(object, source.clone()),
-            Object::NodeTopology(topology) => self.topology(topology, source.clone()),
+            Object::PersistentVolume(_)
+            | Object::PersistentVolumeClaim(_)
+            | Object::StorageClass(_)
+            | Object::CSINode(_)
+            | Object::CSIDriver(_)
+            | Object::CSIStorageCapacity(_)
+            | Object::VolumeAttachment(_) => {
+                self.of_storage(object, header);
+                Vec::new()
+            }
+            Object::Workload(workload) => self.workload(workload, source.clone()),
+            Object::NodeTopology(topology) => self.topology(topology, header),
         };
-        let found = findings(&reference, source, notes);
+        let found = findings(reference, &source, notes);
         Findings::set(&mut self.findings.read, reference, found);
     }
 
-    pub(super) fn deleted(&mut self, reference: &ObjectRef) {
+    pub(crate) fn deleted(&mut self, reference: &ObjectRef) {
         let (namespace, name) = (reference.namespace.as_str(), reference.name.as_str());
         let scoped = self.scoped(namespace, name);
         match reference.kind {
@@ -82,7 +104,11 @@ impl Lowering {
             Kind::Pod => self.pod_gone(&PodKey(scoped)),
             Kind::Namespace => {
                 self.objects.namespaces.remove(name);
+                self.namespace_selector_gone(name);
             }
+            Kind::RuntimeClass => self.runtime_class_gone(name),
+            Kind::LimitRange => self.limit_range_gone(&scoped),
+            Kind::ResourceQuota => self.quota_gone(&scoped),
             Kind::PriorityClass => {
                 if let Some(old) = self.objects.priorities.remove(name) {
                     self.priority_changed(name, old.global_default);
@@ -102,7 +128,14 @@ impl Lowering {
                     self.taint_rule_changed(&old);
                 }
             }
-            Kind::Job | Kind::Deployment => self.workload_gone(reference.kind, namespace, name),
+            Kind::PersistentVolume => self.volume_gone(scoped.name),
+            Kind::PersistentVolumeClaim => self.volume_claim_gone(VolumeClaimKey(scoped)),
+            Kind::StorageClass => self.storage_class_gone(name),
+            Kind::CSINode => self.csi_node_gone(scoped.name),
+            Kind::CSIDriver => self.csi_driver_gone(scoped.name),
+            Kind::CSIStorageCapacity => self.storage_capacity_gone(&scoped),
+            Kind::VolumeAttachment => self.volume_attachment_gone(name),
+            Kind::Workload(_) => self.workload_gone(reference),
             Kind::NodeTopology => self.topology_gone(name),
         }
         self.findings.read.remove(reference);
@@ -125,14 +158,53 @@ impl Lowering {
             }
             Kind::DeviceClass => self.specs.class_changed(&object.name),
             Kind::PriorityClass => self.priority_changed(&object.name, false),
-            Kind::Node
+            Kind::RuntimeClass => self.runtime_changed(&scoped.name, false),
+            Kind::LimitRange
+            | Kind::ResourceQuota
+            | Kind::Node
             | Kind::Pod
             | Kind::Namespace
             | Kind::ResourceSlice
             | Kind::DeviceTaintRule
-            | Kind::Job
-            | Kind::Deployment
+            | Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::StorageClass
+            | Kind::CSINode
+            | Kind::CSIDriver
+            | Kind::CSIStorageCapacity
+            | Kind::VolumeAttachment
             | Kind::NodeTopology => {}
+            Kind::Workload(_) => {
+                let needing = self.index.runtime.get(object).cloned().unwrap_or_default();
+                needing.iter().for_each(|key| self.expand_again(key));
+            }
+        }
+    }
+
+    /// Takes in an object about volumes.
+    fn of_storage(&mut self, object: &Object, header: Header) {
+        match object {
+            Object::PersistentVolume(volume) => self.volume(volume, header),
+            Object::PersistentVolumeClaim(claim) => self.volume_claim(claim, header),
+            Object::StorageClass(class) => self.storage_class(class, header),
+            Object::CSINode(node) => self.csi_node(node, header),
+            Object::CSIDriver(driver) => self.csi_driver(driver, header),
+            Object::CSIStorageCapacity(capacity) => self.storage_capacity(capacity, header),
+            Object::VolumeAttachment(attachment) => self.volume_attachment(attachment, header),
+            Object::Node(_)
+            | Object::Pod(_)
+            | Object::Namespace(_)
+            | Object::PriorityClass(_)
+            | Object::RuntimeClass(_)
+            | Object::LimitRange(_)
+            | Object::ResourceQuota(_)
+            | Object::ResourceSlice(_)
+            | Object::ResourceClaim(_)
+            | Object::ResourceClaimTemplate(_)
+            | Object::DeviceClass(_)
+            | Object::DeviceTaintRule(_)
+            | Object::Workload(_)
+            | Object::NodeTopology(_) => {}
         }
     }
 
@@ -176,8 +248,14 @@ impl Lowering {
         )]
     }
 
-    fn pod_reader(&mut self) -> PodReader<'_> {
+    pub(super) fn pod_reader(&mut self) -> PodReader<'_> {
         PodReader {
+            rules: Rules {
+                admission: &self.objects.admission,
+                priorities: &self.objects.priorities,
+                compat: &self.compat,
+                unread: &self.unread,
+            },
             names: &mut self.interned.names,
             shapes: &mut self.interned.shapes,
             compat: &self.compat,
@@ -186,16 +264,21 @@ impl Lowering {
         }
     }
 
-    fn pod(&mut self, pod: &Pod, source: Source) -> Vec<Note> {
+    fn pod(&mut self, pod: &Pod, header: Header) -> Vec<Note> {
         let key = PodKey(self.scoped(&pod.metadata.namespace, &pod.metadata.name));
         let mut reader = self.pod_reader();
-        let record = reader.pod(pod, source);
+        let record = reader.pod(pod, header);
         let notes = std::mem::take(&mut reader.notes);
+        self.pod_record(key, record);
+        notes
+    }
+
+    /// Puts the record of a pod in place of the one that there is.
+    pub(super) fn pod_record(&mut self, key: PodKey, record: PodRecord) {
         self.pod_gone(&key);
         self.index_pod(&key, &record, true);
         self.objects.pods.insert(key.clone(), record);
         self.dirty.pods.push(key);
-        notes
     }
 
     fn pod_gone(&mut self, key: &PodKey) {
@@ -209,6 +292,7 @@ impl Lowering {
     fn index_pod(&mut self, key: &PodKey, record: &PodRecord, enter: bool) {
         let dependent = Dependent::Pod(key.clone());
         self.index_shape(&key.0.namespace, &record.shape, &dependent, enter);
+        self.index_draft(&key.0.namespace, record.draft.as_deref(), &dependent, enter);
         if record.life == Life::Pending {
             self.index_asks(&record.shape, &dependent, enter);
         }
@@ -231,13 +315,17 @@ impl Lowering {
             }
             change(&mut self.index.claim, claim, key.clone(), enter);
         }
-        if let Some(owner) = &record.owner {
-            change(&mut self.index.owned, owner.group.clone(), key.clone(), enter);
-            self.dirty.workloads.push(owner.group.clone());
+        for (workload, _) in record.owner.iter().flat_map(|owner| &owner.chain) {
+            change(&mut self.index.owned, workload.clone(), key.clone(), enter);
+            self.dirty.workloads.push(workload.clone());
+        }
+        if let Some(gang) = record.gang.as_deref().filter(|_| record.life == Life::Pending) {
+            let of = (key.0.namespace.clone(), gang.clone());
+            change(&mut self.index.gangs, of, key.clone(), enter);
         }
     }
 
-    fn index_shape(
+    pub(super) fn index_shape(
         &mut self,
         namespace: &Name,
         shape: &PodShape,
@@ -255,7 +343,12 @@ impl Lowering {
         }
     }
 
-    fn index_priority(&mut self, from: &PriorityFrom, dependent: Dependent, enter: bool) {
+    pub(super) fn index_priority(
+        &mut self,
+        from: &PriorityFrom,
+        dependent: Dependent,
+        enter: bool,
+    ) {
         let class = match from {
             PriorityFrom::Value(_) => return,
             PriorityFrom::Class(class) => class.clone(),
@@ -268,15 +361,19 @@ impl Lowering {
         for dependent in dependents {
             match dependent {
                 Dependent::Pod(pod) => self.dirty.pods.push(pod),
-                Dependent::Workload(group) => self.dirty.workloads.push(group),
+                Dependent::Role(group, _) => self.dirty.workloads.push(group),
             }
         }
     }
 
     fn priority_class(&mut self, class: &PriorityClass, header: Header) -> Vec<Note> {
         let name = self.interned.names.get(&class.metadata.name);
-        let record =
-            PriorityRecord { header, value: class.value, global_default: class.global_default };
+        let record = PriorityRecord {
+            header,
+            value: class.value,
+            global_default: class.global_default,
+            preemption_policy: class.preemption_policy.clone(),
+        };
         let old = self.objects.priorities.insert(name.clone(), record);
         let default = class.global_default || old.is_some_and(|old| old.global_default);
         self.priority_changed(&name, default);
@@ -289,53 +386,7 @@ impl Lowering {
             dependents.extend(self.index.priority.get("").into_iter().flatten().cloned());
         }
         self.mark(dependents);
-    }
-
-    fn workload(&mut self, object: &Object, source: Source) -> Vec<Note> {
-        let key = self.group_key(object.kind(), object.namespace(), object.name());
-        let mut reader = self.pod_reader();
-        let record = match object {
-            Object::Job(job) => reader.job(job, source),
-            Object::Deployment(deployment) => reader.deployment(deployment, source),
-            Object::Node(_)
-            | Object::Pod(_)
-            | Object::Namespace(_)
-            | Object::PriorityClass(_)
-            | Object::ResourceSlice(_)
-            | Object::ResourceClaim(_)
-            | Object::ResourceClaimTemplate(_)
-            | Object::DeviceClass(_)
-            | Object::DeviceTaintRule(_)
-            | Object::NodeTopology(_) => return Vec::new(),
-        };
-        let notes = std::mem::take(&mut reader.notes);
-        self.workload_gone(object.kind(), object.namespace(), object.name());
-        self.index_workload(&key, &record, true);
-        self.objects.workloads.insert(key, record);
-        notes
-    }
-
-    fn workload_gone(&mut self, kind: Kind, namespace: &str, name: &str) {
-        let key = self.group_key(kind, namespace, name);
-        if let Some(old) = self.objects.workloads.remove(&key) {
-            self.index_workload(&key, &old, false);
-        }
-    }
-
-    fn index_workload(
-        &mut self,
-        key: &phalanx_engine::GroupKey,
-        record: &WorkloadRecord,
-        enter: bool,
-    ) {
-        let dependent = Dependent::Workload(key.clone());
-        self.index_shape(&key.object.namespace, &record.shape, &dependent, enter);
-        self.index_asks(&record.shape, &dependent, enter);
-        self.index_priority(&record.priority, dependent, enter);
-        // Its pods are part of it from now on, or no more.
-        let pods = self.index.owned.get(key).into_iter().flatten().cloned();
-        self.dirty.pods.extend(pods);
-        self.dirty.workloads.push(key.clone());
+        self.mark_ranked();
     }
 
     fn template(&mut self, template: &ResourceClaimTemplate, header: Header) -> Vec<Note> {
@@ -428,7 +479,7 @@ impl Lowering {
                     .iter()
                     .map(|(name, amount)| (names.get(name), nanos(amount)))
                     .collect(),
-                consumes: Box::default(),
+                consumes: Consumption::default(),
             });
         }
         let nodes = held.node_selector.as_ref().map(|selector| rules::terms(selector, names));
@@ -538,7 +589,7 @@ impl Lowering {
         self.dirty.pools.extend(touched.cloned());
     }
 
-    fn slice(&mut self, slice: &ResourceSlice, source: Source) -> Vec<Note> {
+    fn slice(&mut self, slice: &ResourceSlice, header: Header) -> Vec<Note> {
         let name = self.interned.names.get(&slice.metadata.name);
         let mut reader = Reader {
             names: &mut self.interned.names,
@@ -547,7 +598,7 @@ impl Lowering {
             compat: &self.compat,
             notes: Vec::new(),
         };
-        let record = Arc::new(reader.slice(slice, source));
+        let record = Arc::new(reader.slice(slice, header));
         let notes = std::mem::take(&mut reader.notes);
         self.slice_gone(&name);
         self.index_slice(&record, true);
@@ -562,7 +613,7 @@ impl Lowering {
         self.index_slice(&old, false);
         for device in old.devices.iter().filter(|device| !device.kind.counters.is_empty()) {
             let key = DeviceKey { pool: old.pool.clone(), device: device.name.clone() };
-            self.vanished.insert(key, device.kind.counters.clone());
+            self.vanished.insert(key, device.kind.consumption());
         }
         if let Some(pool) = self.objects.pools.get_mut(&old.pool) {
             pool.slices.remove(name);
@@ -593,10 +644,10 @@ impl Lowering {
         self.dirty.links.extend(nodes);
     }
 
-    fn topology(&mut self, topology: &NodeTopology, source: Source) -> Vec<Note> {
+    fn topology(&mut self, topology: &NodeTopology, header: Header) -> Vec<Note> {
         let name = self.interned.names.get(&topology.metadata.name);
         let mut notes = Vec::new();
-        let record = links::read(topology, source, &mut self.interned.names, &mut notes);
+        let record = links::read(topology, header, &mut self.interned.names, &mut notes);
         self.topology_gone(&name);
         self.index_topology(&name, &record, true);
         self.objects.topologies.insert(name, Arc::new(record));
@@ -632,13 +683,24 @@ impl Lowering {
             Kind::Pod => objects.pods.get(&PodKey(scoped())).map(|r| &r.header),
             Kind::Namespace => objects.namespaces.get(name),
             Kind::PriorityClass => objects.priorities.get(name).map(|r| &r.header),
+            Kind::RuntimeClass => objects.admission.runtime_classes.get(name).map(|k| &k.header),
+            Kind::LimitRange => objects.admission.limit_ranges.get(&scoped()).map(|k| &k.header),
+            Kind::ResourceQuota => objects.admission.quotas.get(&scoped()).map(|k| &k.header),
             Kind::ResourceSlice => objects.slices.get(name).map(|r| &r.header),
             Kind::ResourceClaim => objects.claims.get(&ClaimKey(scoped())).map(|r| &r.header),
             Kind::ResourceClaimTemplate => objects.templates.get(&scoped()).map(|r| &r.header),
             Kind::DeviceClass => objects.classes.get(name).map(|r| &r.header),
             Kind::DeviceTaintRule => objects.taint_rules.get(name).map(|r| &r.header),
-            Kind::Job => objects.workloads.get(&group("job")).map(|r| &r.header),
-            Kind::Deployment => objects.workloads.get(&group("deployment")).map(|r| &r.header),
+            Kind::PersistentVolume => self.storage.volumes.get(name).map(|(header, _)| header),
+            Kind::PersistentVolumeClaim => {
+                self.storage.claims.get(&VolumeClaimKey(scoped())).map(|(header, _)| header)
+            }
+            Kind::StorageClass => self.storage.classes.get(name).map(|r| &r.header),
+            Kind::CSINode => self.storage.csi_nodes.get(name).map(|(header, _)| header),
+            Kind::CSIDriver => self.storage.drivers.get(name).map(|r| &r.header),
+            Kind::CSIStorageCapacity => self.storage.capacities.get(&scoped()).map(|r| &r.header),
+            Kind::VolumeAttachment => self.storage.attachments.get(name).map(|r| &r.header),
+            Kind::Workload(kind) => objects.workloads.get(&group(kind.word())).map(|r| &r.header),
             Kind::NodeTopology => objects.topologies.get(name).map(|r| &r.header),
         }
     }

@@ -209,7 +209,16 @@ fn finish<'a>(
     in_force: Option<&InForce<'a>>,
     names: &mut Names,
 ) -> Resources {
-    let own = pod_requests(spec, &sum);
+    total(spec, &mut sum, in_force);
+    let mut resources = rounded(&sum, names);
+    resources.pods = 1;
+    resources.scalars = resources.scalars.into_iter().filter(|(_, amount)| *amount != 0).collect();
+    resources
+}
+
+/// Puts the pod's own requests in place of the sum and the overhead on top.
+fn total<'a>(spec: &'a PodSpec, sum: &mut Amounts<'a>, in_force: Option<&InForce<'a>>) {
+    let own = pod_requests(spec, sum);
     if !own.is_empty() {
         let mut effective = own;
         if let Some(InForce { lists, infeasible }) = in_force {
@@ -222,11 +231,31 @@ fn finish<'a>(
         }
         sum.extend(effective.into_iter().filter(|(name, _)| pod_level(name)));
     }
-    add(&mut sum, &borrowed(&spec.overhead));
-    let mut resources = rounded(&sum, names);
-    resources.pods = 1;
-    resources.scalars = resources.scalars.into_iter().filter(|(_, amount)| *amount != 0).collect();
-    resources
+    add(sum, &borrowed(&spec.overhead));
+}
+
+/// The requests of a pod, exact (`resourcehelper.PodRequests`).
+pub(crate) fn requests(spec: &PodSpec) -> ResourceList {
+    let mut sum = walk(spec, |container| defaulted(container));
+    total(spec, &mut sum, None);
+    owned(&sum)
+}
+
+/// The limits of a pod, exact (`resourcehelper.PodLimits`): overhead counts where there is a limit.
+pub(crate) fn limits(spec: &PodSpec) -> ResourceList {
+    let mut sum = walk(spec, |container| borrowed(&container.resources.limits));
+    let own = spec.resources.iter().flat_map(|own| &own.limits);
+    for (name, quantity) in own.filter(|(name, _)| pod_level(name)) {
+        sum.insert(name, *quantity);
+    }
+    let mut overhead = borrowed(&spec.overhead);
+    overhead.retain(|name, _| sum.contains_key(name));
+    add(&mut sum, &overhead);
+    owned(&sum)
+}
+
+fn owned(amounts: &Amounts<'_>) -> ResourceList {
+    amounts.iter().map(|(name, quantity)| ((*name).to_owned(), *quantity)).collect()
 }
 
 /// What is allocatable on a node. The API server copies the capacity where `allocatable` is

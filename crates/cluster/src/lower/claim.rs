@@ -5,6 +5,7 @@
 //! devices becomes a `Fault` on the spec; whether devices serve it is the engine's work.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -127,6 +128,14 @@ impl Specs {
         }
     }
 
+    /// Whether what somebody has names a class.
+    pub(crate) fn name_a_class(&self) -> bool {
+        let is_live =
+            |id: &SpecId| self.entries.get(id.0 as usize).is_some_and(|spec| spec.owners > 0);
+        let named = self.by_class.iter().filter(|(class, _)| !class.is_empty());
+        named.flat_map(|(_, specs)| specs).any(is_live)
+    }
+
     /// A class has changed: the specs that name it mean something else.
     pub(crate) fn class_changed(&mut self, class: &str) {
         self.dirty.extend(self.by_class.get(class).into_iter().flatten());
@@ -233,9 +242,9 @@ fn class_names(devices: &DeviceClaim) -> impl Iterator<Item = &str> {
 /// The parts that `exactly` and a subrequest have in common.
 struct Asked<'a> {
     /// `main` or `main/sub`, for messages.
-    label: &'a str,
+    label: &'a dyn Display,
     /// Its field under `spec.devices`.
-    path: &'a str,
+    path: &'a dyn Display,
     name: Option<&'a str>,
     class: &'a str,
     selectors: &'a [DeviceSelector],
@@ -262,12 +271,13 @@ impl Resolver<'_> {
         }
         let mut requests = Vec::new();
         for (index, request) in devices.requests.iter().enumerate() {
-            requests.push(self.request(request, &format!("requests[{index}]"), &mut problems));
+            let path = &format_args!("requests[{index}]");
+            requests.push(self.request(request, path, &mut problems));
         }
         let mut constraints = Vec::new();
         for (index, constraint) in devices.constraints.iter().enumerate() {
-            let path = format!("constraints[{index}]");
-            constraints.extend(self.constraint(constraint, &path, &mut problems));
+            let path = &format_args!("constraints[{index}]");
+            constraints.extend(self.constraint(constraint, path, &mut problems));
         }
         self.complete(&mut requests, &constraints);
         self.check_total(&requests, &mut problems);
@@ -282,29 +292,34 @@ impl Resolver<'_> {
         (spec, problem)
     }
 
-    fn problem(&mut self, reason: Reason, subject: &str, detail: &str, path: &str) -> Problem {
-        let fault =
-            Fault { reason, subject: self.names.get(subject), detail: self.names.get(detail) };
-        Problem { fault, path: path.to_owned(), elsewhere: false }
+    fn problem(
+        &mut self,
+        reason: Reason,
+        subject: &dyn Display,
+        detail: &str,
+        path: &dyn Display,
+    ) -> Problem {
+        let subject = self.names.get(&subject.to_string());
+        let fault = Fault { reason, subject, detail: self.names.get(detail) };
+        Problem { fault, path: path.to_string(), elsewhere: false }
     }
 
-    fn unsupported(&mut self, subject: &str, detail: &str, path: &str) -> Problem {
+    fn unsupported(&mut self, subject: &dyn Display, detail: &str, path: &dyn Display) -> Problem {
         self.problem(Reason::RequestUnsupported, subject, detail, path)
     }
 
     fn request(
         &mut self,
         request: &ObjectRequest,
-        path: &str,
+        path: &dyn Display,
         problems: &mut Problems,
     ) -> DeviceRequest {
         let name = self.names.get(&request.name);
         let mut alternatives = Vec::new();
         if let Some(exactly) = &request.exactly {
-            let path = format!("{path}.exactly");
-            let asked = Asked {
+            let asked = &Asked {
                 label: &request.name,
-                path: &path,
+                path: &format_args!("{path}.exactly"),
                 name: None,
                 class: &exactly.device_class_name,
                 selectors: &exactly.selectors,
@@ -315,14 +330,12 @@ impl Resolver<'_> {
                 capacity: exactly.capacity.as_ref(),
                 derived: &exactly.derived_attributes,
             };
-            alternatives.push(self.alternative(&asked, problems));
+            alternatives.push(self.alternative(asked, problems));
         }
         for (index, sub) in request.first_available.iter().enumerate() {
-            let label = format!("{}/{}", request.name, sub.name);
-            let path = format!("{path}.firstAvailable[{index}]");
-            let asked = Asked {
-                label: &label,
-                path: &path,
+            let asked = &Asked {
+                label: &format_args!("{}/{}", request.name, sub.name),
+                path: &format_args!("{path}.firstAvailable[{index}]"),
                 name: Some(&sub.name),
                 class: &sub.device_class_name,
                 selectors: &sub.selectors,
@@ -333,15 +346,15 @@ impl Resolver<'_> {
                 capacity: sub.capacity.as_ref(),
                 derived: &sub.derived_attributes,
             };
-            alternatives.push(self.alternative(&asked, problems));
+            alternatives.push(self.alternative(asked, problems));
         }
         self.check_form(request, path, problems);
         DeviceRequest { name, alternatives: alternatives.into() }
     }
 
-    fn check_form(&mut self, request: &ObjectRequest, path: &str, problems: &mut Problems) {
+    fn check_form(&mut self, request: &ObjectRequest, path: &dyn Display, problems: &mut Problems) {
         let list = !request.first_available.is_empty();
-        let name = request.name.as_str();
+        let name = &request.name;
         match (&request.exactly, list) {
             (None, false) => {
                 let detail = "it has neither `exactly` nor `firstAvailable`; a newer Kubernetes \
@@ -360,23 +373,31 @@ impl Resolver<'_> {
     }
 
     /// A field that needs a gate is a fault while the gate is off.
-    fn gate(&mut self, gate: Gate, label: &str, field: &str, path: &str, problems: &mut Problems) {
+    fn gate(
+        &mut self,
+        gate: Gate,
+        label: &dyn Display,
+        field: &str,
+        path: &dyn Display,
+        problems: &mut Problems,
+    ) {
         if !self.compat.is_on(gate) {
             let detail = format!(
                 "`{field}` needs the feature gate {}, which is off in Kubernetes {}",
                 gate.as_str(),
                 self.compat.version()
             );
-            problems.push(self.unsupported(label, &detail, &format!("{path}.{field}")));
+            let path = &format_args!("{path}.{field}");
+            problems.push(self.unsupported(label, &detail, path));
         }
     }
 
     fn alternative(&mut self, asked: &Asked<'_>, problems: &mut Problems) -> Alternative {
         let (mut selectors, class_selectors) = self.class_selectors(asked, problems);
         for (index, selector) in asked.selectors.iter().enumerate() {
-            let path = format!("{}.selectors[{index}]", asked.path);
-            let from = format!("request {}", asked.label);
-            selectors.extend(self.selector(selector, &from, &path, false, problems));
+            let path = &format_args!("{}.selectors[{index}]", asked.path);
+            let from = &format_args!("request {}", asked.label);
+            selectors.extend(self.selector(selector, from, path, false, problems));
         }
         if asked.admin.is_some() {
             self.gate(Gate::DRAAdminAccess, asked.label, "adminAccess", asked.path, problems);
@@ -437,22 +458,23 @@ impl Resolver<'_> {
         problems: &mut Problems,
     ) -> (Vec<SelectorId>, u16) {
         let mut ids = Vec::new();
-        let path = format!("{}.deviceClassName", asked.path);
+        let path = &format_args!("{}.deviceClassName", asked.path);
         if asked.class.is_empty() {
-            problems.push(self.unsupported(asked.label, "it names no DeviceClass", &path));
+            problems.push(self.unsupported(asked.label, "it names no DeviceClass", path));
             return (ids, 0);
         }
         let classes = self.classes;
         let Some(class) = classes.get(asked.class) else {
             let (namespace, name) = (String::new(), asked.class.to_owned());
             let class = ObjectRef { kind: Kind::DeviceClass, namespace, name };
-            let detail = if self.unread.contains(&class) { UNREAD } else { asked.label };
-            problems.push(self.problem(Reason::ClassMissing, asked.class, detail, &path));
+            let unread = self.unread.contains(&class);
+            let detail = if unread { UNREAD.to_owned() } else { asked.label.to_string() };
+            problems.push(self.problem(Reason::ClassMissing, &asked.class, &detail, path));
             return (ids, 0);
         };
         for selector in &class.object.spec.selectors {
-            let from = format!("DeviceClass {}", asked.class);
-            ids.extend(self.selector(selector, &from, &path, true, problems));
+            let from = &format_args!("DeviceClass {}", asked.class);
+            ids.extend(self.selector(selector, from, path, true, problems));
         }
         let count = u16::try_from(ids.len()).unwrap_or(u16::MAX);
         (ids, count)
@@ -461,8 +483,8 @@ impl Resolver<'_> {
     fn selector(
         &mut self,
         selector: &DeviceSelector,
-        from: &str,
-        path: &str,
+        from: &dyn Display,
+        path: &dyn Display,
         of_class: bool,
         problems: &mut Problems,
     ) -> Option<SelectorId> {
@@ -473,7 +495,7 @@ impl Resolver<'_> {
         };
         let id = self.selectors.intern(&cel.expression, self.names);
         if let Some(error) = self.selectors.error(id) {
-            let (subject, detail) = (self.names.get(from), error.clone());
+            let (subject, detail) = (self.names.get(&from.to_string()), error.clone());
             let fault = Fault { reason: Reason::SelectorInvalid, subject, detail };
             let path = format!("{path}.cel.expression");
             problems.push(Problem { fault, path, elsewhere: of_class });
@@ -487,22 +509,22 @@ impl Resolver<'_> {
             DeviceAllocationMode::ExactCount => {
                 if asked.count < 0 {
                     let detail = format!("its count is {}, and at least 1 is needed", asked.count);
-                    let path = format!("{}.count", asked.path);
-                    problems.push(self.unsupported(asked.label, &detail, &path));
+                    let path = &format_args!("{}.count", asked.path);
+                    problems.push(self.unsupported(asked.label, &detail, path));
                 }
                 // Of a list's alternatives one that is too large is passed over.
                 if asked.count > i64::from(u32::MAX) && asked.name.is_none() {
                     let detail = format!("its count is {}", asked.count);
-                    let path = format!("{}.count", asked.path);
+                    let path = &format_args!("{}.count", asked.path);
                     let reason = Reason::TooManyDevices;
-                    problems.push(self.problem(reason, asked.label, &detail, &path));
+                    problems.push(self.problem(reason, asked.label, &detail, path));
                 }
                 Amount::Count(u32::try_from(asked.count.max(0)).unwrap_or(u32::MAX))
             }
             DeviceAllocationMode::Other(mode) => {
                 let detail = format!("its allocationMode `{mode}` is not known");
-                let path = format!("{}.allocationMode", asked.path);
-                problems.push(self.unsupported(asked.label, &detail, &path));
+                let path = &format_args!("{}.allocationMode", asked.path);
+                problems.push(self.unsupported(asked.label, &detail, path));
                 Amount::Count(0)
             }
         }
@@ -524,7 +546,7 @@ impl Resolver<'_> {
     fn constraint(
         &mut self,
         c: &DeviceConstraint,
-        path: &str,
+        path: &dyn Display,
         problems: &mut Problems,
     ) -> Option<Constraint> {
         let (attribute, distinct) = match (&c.match_attribute, &c.distinct_attribute) {
@@ -533,13 +555,13 @@ impl Resolver<'_> {
                 // The newer allocators do not ask for the gate.
                 if self.compat.allocator() == Allocator::Stable {
                     let gate = Gate::DRAConsumableCapacity;
-                    self.gate(gate, "constraints", "distinctAttribute", path, problems);
+                    self.gate(gate, &"constraints", "distinctAttribute", path, problems);
                 }
                 (attribute, true)
             }
             (None, None) | (Some(_), Some(_)) => {
                 let detail = "a constraint has one of `matchAttribute` and `distinctAttribute`";
-                problems.push(self.unsupported("constraints", detail, path));
+                problems.push(self.unsupported(&"constraints", detail, path));
                 return None;
             }
         };
@@ -561,12 +583,17 @@ impl Resolver<'_> {
             });
             let adds = least.min().unwrap_or(0);
             if total + adds > DEVICES_MAX {
-                let detail = format!(
-                    "it adds {adds} to {total} devices, and a claim can hold {DEVICES_MAX}"
-                );
-                let path = format!("requests[{index}]");
+                let detail = if total == 0 {
+                    format!("it asks {adds} devices, and a claim can hold {DEVICES_MAX}")
+                } else {
+                    format!(
+                        "it adds {adds} to the {total} that others ask, and a claim can hold \
+                         {DEVICES_MAX} devices"
+                    )
+                };
+                let path = &format_args!("requests[{index}]");
                 let reason = Reason::TooManyDevices;
-                problems.push(self.problem(reason, &request.name, &detail, &path));
+                problems.push(self.problem(reason, &request.name, &detail, path));
                 return;
             }
             total += adds;

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_objects::{Kind, ObjectRef};
+use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::record::{Header, Uid};
-use super::{Lowering, ObjectEvent};
+use super::{Gone, Lowering, ObjectEvent};
+use crate::finding::Source;
 
 /// How many deletions are remembered. What is older can't be told from news any more; a watch
 /// repeats only what is recent.
@@ -58,30 +59,34 @@ impl Graves {
 }
 
 impl Lowering {
-    /// Whether an event, named in full, is later than what is known of its object. Remembers a
-    /// deletion, even one that comes too late.
-    pub(crate) fn takes(&mut self, event: &ObjectEvent) -> bool {
-        match event {
-            ObjectEvent::Applied(object, source) => {
-                let reference = object.reference();
-                let state = Header::new(object.metadata(), source.clone());
-                !self.graves.hold(&reference, &state)
-                    && self.header(&reference).is_none_or(|known| state.supersedes(known))
-            }
-            ObjectEvent::Deleted(gone) => {
-                let version = gone.resource_version.parse::<u64>().ok();
-                let uid = Uid::new(&gone.uid);
-                let late =
-                    self.header(&gone.object).is_some_and(|known| match (version, known.version) {
-                        (Some(gone), Some(known)) => gone < known,
-                        (Some(_) | None, Some(_) | None) => uid.differs(&known.uid),
-                    });
-                if let Some(version) = version {
-                    self.graves.dig(&gone.object, version, uid);
-                }
-                !late
-            }
+    /// What is kept of the metadata of an object, named in full, if its state is later than what is
+    /// known of it; `first` where the caller knows that nothing is.
+    pub(crate) fn news(
+        &self,
+        reference: &ObjectRef,
+        object: &Object,
+        source: &Source,
+        first: bool,
+    ) -> Option<Header> {
+        let state = Header::new(object.metadata(), source.clone());
+        let known = if first { None } else { self.header(reference) };
+        let later = known.is_none_or(|known| state.supersedes(known));
+        (later && !self.graves.hold(reference, &state)).then_some(state)
+    }
+
+    /// Whether a deletion, of an object named in full, is later than what is known of it. It is
+    /// remembered even where it comes too late.
+    pub(crate) fn ends(&mut self, gone: &Gone) -> bool {
+        let version = gone.resource_version.parse::<u64>().ok();
+        let uid = Uid::new(&gone.uid);
+        let late = self.header(&gone.object).is_some_and(|known| match (version, known.version) {
+            (Some(gone), Some(known)) => gone < known,
+            (Some(_) | None, Some(_) | None) => uid.differs(&known.uid),
+        });
+        if let Some(version) = version {
+            self.graves.dig(&gone.object, version, uid);
         }
+        !late
     }
 }
 

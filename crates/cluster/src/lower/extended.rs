@@ -15,7 +15,7 @@ use super::absorb::change;
 use super::amount::is_extended;
 use super::claim::SpecId;
 use super::intern::Names;
-use super::look::{ClaimInfo, ClaimName};
+use super::look::{ClaimInfo, ClaimName, PodInfo};
 use super::record::{ExtendedAsk, Life, PodShape};
 use super::{Dependent, Lowering};
 use crate::compat::Gate;
@@ -30,7 +30,7 @@ pub(super) fn extended(resources: &Resources) -> impl Iterator<Item = &Name> {
 }
 
 /// Whether devices may serve the name (`schedutil.IsDRAExtendedResourceName`).
-pub(super) fn may_be_served(name: &str) -> bool {
+pub(crate) fn may_be_served(name: &str) -> bool {
     name.starts_with(IMPLICIT) || is_extended(name)
 }
 
@@ -171,6 +171,9 @@ impl Lowering {
 
     /// Marks who asks for an extended resource that the class serves.
     pub(super) fn mark_served(&mut self, class: &DeviceClass) {
+        if self.index.asks.is_empty() {
+            return;
+        }
         let implicit = format!("{IMPLICIT}{}", class.metadata.name);
         for resource in class.spec.extended_resource_name.iter().chain([&implicit]) {
             let askers = self.index.asks.get(resource.as_str()).into_iter().flatten();
@@ -215,7 +218,10 @@ impl Lowering {
                 let record = self.objects.pods.get(key)?;
                 (record.life == Life::Pending).then(|| record.shape.clone())
             }
-            Dependent::Workload(key) => Some(self.objects.workloads.get(key)?.shape.clone()),
+            Dependent::Role(key, role) => {
+                let record = self.objects.workloads.get(key)?;
+                Some(record.roles.get(usize::from(*role))?.shape.clone())
+            }
         }
     }
 
@@ -239,26 +245,32 @@ impl Lowering {
         newest.map(|(name, _)| name.clone())
     }
 
-    /// What classes serve of a group's extended resources.
-    pub(super) fn served_of(&self, group: &GroupKey) -> &[Served] {
+    /// What classes serve of the extended resources of a group's role.
+    pub(super) fn served_of(&self, group: &GroupKey, role: u16) -> &[Served] {
         let dependent = if group.kind.as_str() == "pod" {
             Dependent::Pod(PodKey(group.object.clone()))
         } else {
-            Dependent::Workload(group.clone())
+            Dependent::Role(group.clone(), role)
         };
         self.index.served.get(&dependent).map_or(&[], Vec::as_slice)
     }
 
     /// The extended resources of a group that a node gives devices for: of these it has nothing
     /// allocatable.
-    pub(crate) fn given_by(&self, group: &GroupKey, node: &NodeKey) -> Vec<(Name, Name)> {
-        let given = self.given(group, node);
+    pub(crate) fn given_by(
+        &self,
+        group: &GroupKey,
+        role: u16,
+        node: &NodeKey,
+    ) -> Vec<(Name, Name)> {
+        let given = self.given(group, role, node);
         given.map(|served| (served.resource.clone(), served.class.clone())).collect()
     }
 
     fn given<'a>(
         &'a self,
         group: &GroupKey,
+        role: u16,
         node: &NodeKey,
     ) -> impl Iterator<Item = &'a Served> + use<'a> {
         let has = self.objects.nodes.get(&node.0).map(|record| &record.node.allocatable.scalars);
@@ -266,7 +278,7 @@ impl Lowering {
             let mut scalars = has.into_iter().flatten();
             scalars.any(|(name, amount)| *name == served.resource && *amount > 0)
         };
-        self.served_of(group).iter().filter(move |served| !counts(served))
+        self.served_of(group, role).iter().filter(move |served| !counts(served))
     }
 
     /// The claim that is made for a pod's extended resources once it is placed on a node; none where
@@ -274,10 +286,11 @@ impl Lowering {
     pub(crate) fn extended_claim(
         &self,
         group: &GroupKey,
-        pod: &PodKey,
+        pod: &PodInfo,
         node: &NodeKey,
     ) -> Option<ClaimInfo> {
-        let specs = self.given(group, node).filter_map(|served| self.specs.get(served.spec));
+        let specs =
+            self.given(group, pod.role, node).filter_map(|served| self.specs.get(served.spec));
         let mut requests: Vec<DeviceRequest> =
             specs.flat_map(|spec| spec.devices.requests.iter().cloned()).collect();
         if requests.is_empty() {
@@ -285,6 +298,7 @@ impl Lowering {
         }
         requests.sort_by(|a, b| a.name.cmp(&b.name));
         // The API server would add five random letters in place of the end.
+        let pod = &pod.key;
         let base: String = format!("{}-extended-resources", pod.0.name).chars().take(57).collect();
         let name = Name::new(&format!("{}-plan", base.trim_end_matches('-')));
         let key = ClaimKey(Scoped { namespace: pod.0.namespace.clone(), name });
@@ -301,13 +315,14 @@ impl Lowering {
     pub(crate) fn request_stands_for(
         &self,
         group: &GroupKey,
+        role: u16,
         request: &str,
     ) -> Option<(Name, Name)> {
         let has = |served: &&Served| {
             let spec = self.specs.get(served.spec);
             spec.is_some_and(|spec| spec.devices.requests.iter().any(|r| r.name == request))
         };
-        let found = self.served_of(group).iter().find(has)?;
+        let found = self.served_of(group, role).iter().find(has)?;
         Some((found.resource.clone(), found.class.clone()))
     }
 }

@@ -3,7 +3,7 @@
 
 use phalanx_engine::{
     Align, ClaimKey, ClaimSpec, ClaimUse, Extended, Fault, Name, PodKey, Reason, Request, Scoped,
-    Shared,
+    Shared, VolumeUse,
 };
 use phalanx_objects::Kind;
 use phalanx_objects::topology::ALIGN_ANNOTATION;
@@ -218,8 +218,10 @@ impl Lowering {
         of_workload: &Wish,
         found: Vec<Found>,
         served: &[Served],
+        never: Option<Fault>,
+        volumes: Box<[VolumeUse]>,
     ) -> (Shared<Request>, Box<[Option<ClaimKey>]>) {
-        let mut faults: Vec<Fault> = shape.fault.iter().cloned().collect();
+        let mut faults: Vec<Fault> = shape.fault.iter().cloned().chain(never).collect();
         let mut align = shape.align.clone();
         if align.is_empty() && shape.fault.is_none() {
             match of_workload {
@@ -253,6 +255,8 @@ impl Lowering {
             claims: claims.into(),
             extended: served.iter().filter_map(|served| self.extended(served)).collect(),
             align,
+            volumes,
+            features: shape.features.clone(),
             fault: faults.into_iter().min_by_key(|fault| fault.reason),
         });
         let shared = match self.interned.requests.get(&request) {
@@ -266,9 +270,12 @@ impl Lowering {
     }
 }
 
-/// The first extended resource of a pod that asks for no claim and that no class serves.
+/// The first extended resource of a pod that asks for no claim and that no class serves. None where
+/// all of them are one device: that is near itself.
 fn counter_of<'a>(shape: &'a PodShape, served: &[Served]) -> Option<&'a Name> {
-    if !shape.claims.is_empty() {
+    let scalars = shape.resources.scalars.iter().filter(|(name, _)| is_extended(name));
+    let sum = scalars.fold(0i64, |sum, (_, amount)| sum.saturating_add(*amount));
+    if !shape.claims.is_empty() || sum <= 1 {
         return None;
     }
     let by_class = |name: &Name| served.iter().any(|served| served.resource == *name);

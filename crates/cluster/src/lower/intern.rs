@@ -3,15 +3,31 @@
 
 use std::hash::{Hash, Hasher};
 
-use phalanx_cel::Device;
 use phalanx_engine::{AttributeValue, Name};
 use phalanx_objects::Quantity;
 use phalanx_objects::resource::DeviceAttribute;
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet, FxHasher};
+
+use super::place::{Tells, located};
+
+/// How many entries what is interned has room for from the first: the smallest world has some dozens
+/// of names and values, and tables that grow by doubling are filled anew each time.
+const ROOM: usize = 56;
+
+/// An empty table with room.
+pub(crate) fn roomy<K, V>() -> FxHashMap<K, V> {
+    FxHashMap::with_capacity_and_hasher(ROOM, FxBuildHasher)
+}
 
 /// Names that occur in many objects.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Names(FxHashSet<Name>);
+
+impl Default for Names {
+    fn default() -> Self {
+        Self(FxHashSet::with_capacity_and_hasher(2 * ROOM, FxBuildHasher))
+    }
+}
 
 impl Names {
     /// The shared name with this text.
@@ -42,7 +58,7 @@ pub(crate) struct Numbers<T> {
 
 impl<T> Default for Numbers<T> {
     fn default() -> Self {
-        Self { ids: FxHashMap::default(), values: Vec::new() }
+        Self { ids: roomy(), values: Vec::with_capacity(ROOM) }
     }
 }
 
@@ -70,22 +86,39 @@ impl<T: Clone + Eq + Hash> Numbers<T> {
     }
 }
 
-/// A published value, and whether it makes every selector fail on its device.
+/// A published value, and what follows from it alone.
 #[derive(Clone, Debug)]
 struct Published {
     value: DeviceAttribute,
+    /// Whether it makes every selector fail on its device.
     broken: bool,
+    /// Where a device is of which it says where it is, once somebody has asked.
+    located: Option<Option<Name>>,
 }
 
 /// Names and values of attributes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Attributes {
     names: Numbers<Name>,
+    /// By number of the name.
+    tells: Vec<Tells>,
     /// By driver, the names as its devices spell them.
     spelled: FxHashMap<Name, FxHashMap<Box<str>, AttributeName>>,
     /// By hash; of values with one hash each stands at the next free number after the last.
     values: FxHashMap<u64, Value>,
     published: Vec<Published>,
+}
+
+impl Default for Attributes {
+    fn default() -> Self {
+        Self {
+            names: Numbers::default(),
+            tells: Vec::with_capacity(ROOM),
+            spelled: FxHashMap::default(),
+            values: roomy(),
+            published: Vec::with_capacity(ROOM),
+        }
+    }
 }
 
 impl Attributes {
@@ -99,10 +132,15 @@ impl Attributes {
         let qualified = if spelled.contains('/') {
             Name::new(spelled)
         } else {
-            Name::new(&format!("{driver}/{spelled}"))
+            Name::new(&[driver, "/", spelled].concat())
         };
-        let id = AttributeName(self.names.add(qualified).0);
-        self.spelled.entry(driver.clone()).or_default().insert(spelled.into(), id);
+        let tells = Tells::of(&qualified);
+        let (id, new) = self.names.add(qualified);
+        if new {
+            self.tells.push(tells);
+        }
+        let id = AttributeName(id);
+        self.spelled.entry(driver.clone()).or_insert_with(roomy).insert(spelled.into(), id);
         id
     }
 
@@ -116,10 +154,22 @@ impl Attributes {
             hash = hash.wrapping_add(1);
         }
         let id = Value(u32::try_from(self.published.len()).unwrap_or(u32::MAX));
-        let broken = Device::from_parts("", false, [("a/b", value)], []).is_err();
+        let broken = !phalanx_cel::is_seen(value);
         self.values.insert(hash, id);
-        self.published.push(Published { value: value.clone(), broken });
+        self.published.push(Published { value: value.clone(), broken, located: None });
         id
+    }
+
+    /// What an attribute tells of where its device sits.
+    pub(crate) fn tells(&self, id: AttributeName) -> Tells {
+        self.tells.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// Where a device is of which this value says where it is.
+    pub(crate) fn located(&mut self, id: Value, names: &mut Names) -> Option<Name> {
+        let published = self.published.get_mut(id.0 as usize)?;
+        let Published { value, located: known, .. } = published;
+        known.get_or_insert_with(|| located(value, names)).clone()
     }
 
     /// The number of a fully qualified name, where some device has it.
@@ -209,10 +259,21 @@ impl Hash for Written {
 /// The amount in billionths of a unit, at the type's bounds where it is beyond them.
 pub(crate) fn nanos(quantity: &Quantity) -> i128 {
     let (mantissa, scale) = quantity.parts();
-    let power = u32::try_from(scale + 9).unwrap_or(0);
-    10_i128
-        .checked_pow(power)
-        .map_or(if mantissa == 0 { 0 } else { i128::MAX * mantissa.signum() }, |factor| {
-            mantissa.saturating_mul(factor)
-        })
+    let power = usize::try_from(scale + 9).unwrap_or(0);
+    match POWERS.get(power) {
+        Some(factor) => mantissa.saturating_mul(*factor),
+        None if mantissa == 0 => 0,
+        None => i128::MAX * mantissa.signum(),
+    }
 }
+
+/// The powers of ten that the type holds.
+const POWERS: [i128; 39] = {
+    let mut powers = [1; 39];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};

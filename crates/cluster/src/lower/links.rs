@@ -16,7 +16,7 @@ use super::intern::Names;
 use super::place::{nvlink_gbps, pcie_root};
 use super::record::{Header, Hint, TopologyRecord};
 use super::slice::Note;
-use crate::finding::{Severity, Source};
+use crate::finding::Severity;
 use crate::words::class_word;
 
 /// Most members of one node that are looked at: far more than any machine holds, and few enough
@@ -36,7 +36,7 @@ const BY_CLASS: &str = "joined by paths ";
 /// Reads a `NodeTopology`.
 pub(crate) fn read(
     object: &NodeTopology,
-    source: Source,
+    header: Header,
     names: &mut Names,
     notes: &mut Vec<Note>,
 ) -> TopologyRecord {
@@ -46,7 +46,7 @@ pub(crate) fn read(
     let (links, hints, nvlinks) = reader.finish();
     let rates = object.spec.links.iter().filter_map(rate);
     TopologyRecord {
-        header: Header::new(&object.metadata, source),
+        header,
         node: NodeKey(names.get(object.node_name())),
         links,
         nvlinks: nvlinks.into(),

@@ -1,6 +1,7 @@
 //! Looking things up by name: what sentences, writes and the command's other questions need beside
 //! the decision.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use phalanx_cel::{Device, DeviceError, Environment, Step};
@@ -9,6 +10,7 @@ use phalanx_engine::{
     SelectorId, Taint, Timestamp,
 };
 use phalanx_objects::resource::{DeviceAttribute, DeviceClaim, DeviceClass};
+use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, ObjectRef, Quantity};
 
 use super::Lowering;
@@ -16,6 +18,7 @@ use super::links::{Published, bus_address};
 use super::record::{ClaimRecord, DeviceRecord, Header, PodClaimSource, PodShape, SliceRecord};
 use super::selector;
 use super::settle::workload_kind;
+use super::workload::WorkloadRecord;
 use crate::finding::Source;
 
 /// A group: where it comes from, and its pods with their claims.
@@ -29,8 +32,10 @@ pub struct GroupInfo {
     pub source: Source,
     /// Whether the API server has created that object.
     pub created: bool,
-    /// The workload that owns a pod.
+    /// The workload that a pod counts for.
     pub owner: Option<GroupKey>,
+    /// The workloads that it is part of, and those above them, itself left out.
+    pub above: Vec<GroupKey>,
     /// Its roles, as the engine numbers them.
     pub roles: Vec<RoleInfo>,
 }
@@ -52,8 +57,14 @@ pub struct PodInfo {
     pub planned: bool,
     /// UID; empty if there is none.
     pub uid: String,
-    /// Its completion index or its place in the workload.
-    pub index: u32,
+    /// Number of the role that says what it is like, among those of its object.
+    pub role: u16,
+    /// Name of its role in the workload; empty where there is but one.
+    pub role_name: Name,
+    /// Its index in its role, where it has one.
+    pub index: Option<u32>,
+    /// Its rank, where the workload gives one.
+    pub rank: Option<u32>,
     /// For each claim of the role's request, in its order.
     pub claims: Vec<ClaimInfo>,
 }
@@ -134,21 +145,42 @@ impl Lowering {
             return self.pod_info(key);
         }
         let record = self.objects.workloads.get(key)?;
-        let missing = self.missing(key, record);
-        let pod = |(index, name): (u32, Name)| {
-            let pod = PodKey(Scoped { namespace: key.object.namespace.clone(), name });
-            let claims = self.planned_claims(&pod, &record.shape);
-            PodInfo { key: pod, planned: true, uid: String::new(), index, claims }
-        };
-        let pods = self.planned(key, record, missing).into_iter().map(pod).collect();
         Some(GroupInfo {
             key: key.clone(),
             kind: workload_kind(key),
             source: record.header.source.clone(),
             created: record.header.created.is_some(),
             owner: None,
-            roles: vec![RoleInfo { pods }],
+            above: self.lineage(key).into_iter().skip(1).collect(),
+            roles: self.planned(key, record),
         })
+    }
+
+    /// The pods of a workload that are to be made, role by role as the engine numbers them.
+    fn planned(&self, key: &GroupKey, record: &WorkloadRecord) -> Vec<RoleInfo> {
+        let pod = |role: u16, name: &str, index: Option<u32>| {
+            let of = record.roles.get(usize::from(role))?;
+            let name = self.planned_name(key, name);
+            let pod = PodKey(Scoped { namespace: key.object.namespace.clone(), name });
+            let claims = self.planned_claims(&pod, &of.shape);
+            let rank = index.and_then(|index| of.rank.of(index));
+            let index = index.filter(|_| of.indexes.is_some());
+            let (uid, role_name) = (String::new(), of.name.clone());
+            Some(PodInfo { key: pod, planned: true, uid, role, role_name, index, rank, claims })
+        };
+        if record.kind == WorkloadKind::DaemonSet {
+            let (nodes, _) = self.daemon_nodes(key, record);
+            let on = |node: &Name| pod(0, &format!("{}-{node}", key.object.name), None);
+            return nodes.iter().map(|n| RoleInfo { pods: on(n).into_iter().collect() }).collect();
+        }
+        let mut roles = Vec::with_capacity(record.roles.len());
+        for (at, due) in self.due(key, record).into_iter().enumerate() {
+            let Some(of) = record.roles.get(at) else { continue };
+            let pods = due.into_iter();
+            let pods = pods.filter_map(|i| pod(at as u16, &of.places.name(i), Some(i)));
+            roles.push(RoleInfo { pods: pods.collect() });
+        }
+        roles
     }
 
     fn pod_info(&self, key: &GroupKey) -> Option<GroupInfo> {
@@ -167,12 +199,16 @@ impl Lowering {
             };
             claims.extend(info(&claim.name, &claim.source, name, spec));
         }
-        let owner = record.owner.as_ref().map(|owner| owner.group.clone());
+        let owner = self.root_of_pod(record);
+        let seat = owner.as_ref().and_then(|owner| self.seat_of(owner, record));
         let info = PodInfo {
             key: pod,
             planned: record.header.named_here,
             uid: record.header.uid.to_string(),
-            index: record.index.unwrap_or(0),
+            role: 0,
+            role_name: seat.as_ref().map_or_else(|| Name::new(""), |seat| seat.name.clone()),
+            index: seat.as_ref().and_then(|seat| seat.index),
+            rank: seat.as_ref().and_then(|seat| seat.rank),
             claims,
         };
         Some(GroupInfo {
@@ -180,7 +216,8 @@ impl Lowering {
             kind: Kind::Pod,
             source: record.header.source.clone(),
             created: record.header.created.is_some(),
-            owner: owner.filter(|owner| self.objects.workloads.contains_key(owner)),
+            above: self.lineage_of_pod(record),
+            owner,
             roles: vec![RoleInfo { pods: vec![info] }],
         })
     }
@@ -261,8 +298,16 @@ impl Lowering {
     }
 
     /// Whether the object is in the input and could not be read.
-    pub(crate) fn is_unread(&self, object: &ObjectRef) -> bool {
+    #[must_use]
+    pub fn is_unread(&self, object: &ObjectRef) -> bool {
         self.unread.contains(object)
+    }
+
+    /// The first object of this kind and name, in whatever namespace, that could not be read.
+    #[must_use]
+    pub fn unread_by_name(&self, kind: Kind, name: &str) -> Option<ObjectRef> {
+        let mut of = self.unread.iter().filter(|o| o.kind == kind && o.name == name);
+        of.next().cloned()
     }
 
     /// What an expression may use in this version of Kubernetes.
@@ -297,16 +342,53 @@ impl Lowering {
         let priorities = objects.priorities.values().map(|record| &record.header);
         let slices = objects.slices.values().map(|record| &record.header);
         let rules = objects.taint_rules.values().map(|record| &record.header);
+        let of_admission = objects.admission.headers();
         let topologies = objects.topologies.values().map(|record| &record.header);
         let of_pods = nodes.chain(pods).chain(workloads).chain(objects.namespaces.values());
         let of_claims = claims.chain(templates).chain(classes).chain(priorities);
-        of_pods.chain(of_claims).chain(slices).chain(rules).chain(topologies)
+        let others = rules.chain(topologies).chain(of_admission);
+        of_pods.chain(of_claims).chain(slices).chain(others)
     }
 
     /// How many nodes there are.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.objects.nodes.len()
+    }
+
+    /// Whether any node counts devices of a device plugin.
+    #[must_use]
+    pub(crate) fn counts_devices(&self) -> bool {
+        let scalars = self.objects.nodes.values().flat_map(|r| &r.node.allocatable.scalars);
+        scalars.into_iter().any(|(name, amount)| *amount > 0 && super::is_device_counter(name))
+    }
+
+    /// The counters of devices of each node that has some.
+    pub(crate) fn device_counters(&self) -> impl Iterator<Item = (NodeKey, BTreeMap<String, i64>)> {
+        self.objects.nodes.iter().filter_map(|(name, record)| {
+            let scalars = record.node.allocatable.scalars.iter();
+            let own = scalars.filter(|(name, n)| *n > 0 && super::is_device_counter(name));
+            let own: BTreeMap<String, i64> =
+                own.map(|(n, count)| (n.to_string(), *count)).collect();
+            (!own.is_empty()).then(|| (NodeKey(name.clone()), own))
+        })
+    }
+
+    /// How many pods of a kind an object wants at a time, by the path of their spec: of anything but
+    /// a workload, one.
+    #[must_use]
+    pub(crate) fn pods_wanted(&self, object: &ObjectRef, at: &str) -> u32 {
+        let key = GroupKey {
+            object: Scoped {
+                namespace: Name::new(&object.namespace),
+                name: Name::new(&object.name),
+            },
+            kind: Name::new(crate::edit::kind_word(object.kind)),
+        };
+        let Some(record) = self.objects.workloads.get(&key) else { return 1 };
+        let of =
+            |role: &&super::workload::RoleRecord| at.strip_suffix("spec") == Some(&*role.draft.at);
+        record.roles.iter().filter(of).map(|role| role.wanted).sum()
     }
 
     /// How many devices are published, each of a pool's highest generation.
@@ -332,6 +414,11 @@ impl Lowering {
         Kind::ALL.iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
+    /// Whether no object of a kind was read.
+    pub(super) fn has_none(&self, kind: Kind) -> bool {
+        self.count(kind) == 0
+    }
+
     fn count(&self, kind: Kind) -> usize {
         let objects = &self.objects;
         match kind {
@@ -339,12 +426,22 @@ impl Lowering {
             Kind::Pod => objects.pods.len(),
             Kind::Namespace => objects.namespaces.len(),
             Kind::PriorityClass => objects.priorities.len(),
+            Kind::RuntimeClass => objects.admission.runtime_classes.len(),
+            Kind::LimitRange => objects.admission.limit_ranges.len(),
+            Kind::ResourceQuota => objects.admission.quotas.len(),
             Kind::ResourceSlice => objects.slices.len(),
             Kind::ResourceClaim => objects.claims.len(),
             Kind::ResourceClaimTemplate => objects.templates.len(),
             Kind::DeviceClass => objects.classes.len(),
             Kind::DeviceTaintRule => objects.taint_rules.len(),
-            Kind::Job | Kind::Deployment => {
+            Kind::PersistentVolume => self.storage.volumes.len(),
+            Kind::PersistentVolumeClaim => self.storage.claims.len(),
+            Kind::StorageClass => self.storage.classes.len(),
+            Kind::CSINode => self.storage.csi_nodes.len(),
+            Kind::CSIDriver => self.storage.drivers.len(),
+            Kind::CSIStorageCapacity => self.storage.capacities.len(),
+            Kind::VolumeAttachment => self.storage.attachments.len(),
+            Kind::Workload(_) => {
                 objects.workloads.keys().filter(|key| workload_kind(key) == kind).count()
             }
             Kind::NodeTopology => objects.topologies.len(),
@@ -382,15 +479,24 @@ impl Lowering {
             Kind::Node => objects.nodes.keys().map(of).collect(),
             Kind::Namespace => objects.namespaces.keys().map(of).collect(),
             Kind::PriorityClass => objects.priorities.keys().map(of).collect(),
+            Kind::RuntimeClass => objects.admission.runtime_classes.keys().map(of).collect(),
             Kind::ResourceSlice => objects.slices.keys().map(of).collect(),
             Kind::DeviceClass => objects.classes.keys().map(of).collect(),
             Kind::DeviceTaintRule => objects.taint_rules.keys().map(of).collect(),
+            Kind::PersistentVolume => self.storage.volumes.keys().map(of).collect(),
+            Kind::StorageClass => self.storage.classes.keys().map(of).collect(),
+            Kind::CSINode => self.storage.csi_nodes.keys().map(of).collect(),
+            Kind::CSIDriver => self.storage.drivers.keys().map(of).collect(),
+            Kind::VolumeAttachment => self.storage.attachments.keys().map(of).collect(),
             Kind::NodeTopology => objects.topologies.keys().map(of).collect(),
             Kind::Pod
+            | Kind::LimitRange
+            | Kind::ResourceQuota
             | Kind::ResourceClaim
             | Kind::ResourceClaimTemplate
-            | Kind::Job
-            | Kind::Deployment => self
+            | Kind::PersistentVolumeClaim
+            | Kind::CSIStorageCapacity
+            | Kind::Workload(_) => self
                 .scoped_of(kind)
                 .map(|s| ObjectRef {
                     kind,
@@ -409,7 +515,11 @@ impl Lowering {
             Kind::Pod => Box::new(objects.pods.keys().map(|key| &key.0)),
             Kind::ResourceClaim => Box::new(objects.claims.keys().map(|key| &key.0)),
             Kind::ResourceClaimTemplate => Box::new(objects.templates.keys()),
-            Kind::Job | Kind::Deployment => Box::new(
+            Kind::LimitRange => Box::new(objects.admission.limit_ranges.keys()),
+            Kind::ResourceQuota => Box::new(objects.admission.quotas.keys()),
+            Kind::PersistentVolumeClaim => Box::new(self.storage.claims.keys().map(|key| &key.0)),
+            Kind::CSIStorageCapacity => Box::new(self.storage.capacities.keys()),
+            Kind::Workload(_) => Box::new(
                 objects
                     .workloads
                     .keys()
@@ -419,9 +529,15 @@ impl Lowering {
             Kind::Node
             | Kind::Namespace
             | Kind::PriorityClass
+            | Kind::RuntimeClass
             | Kind::ResourceSlice
             | Kind::DeviceClass
             | Kind::DeviceTaintRule
+            | Kind::PersistentVolume
+            | Kind::StorageClass
+            | Kind::CSINode
+            | Kind::CSIDriver
+            | Kind::VolumeAttachment
             | Kind::NodeTopology => Box::new(std::iter::empty()),
         }
     }

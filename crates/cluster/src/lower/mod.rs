@@ -5,7 +5,9 @@
 //! depends on which objects there are, and not on the order in which they came. Deciding is the
 //! engine's; sentences about decisions, edits and writes are the other modules' of this crate.
 
+mod absent;
 mod absorb;
+mod admission;
 mod amount;
 mod claim;
 mod erring;
@@ -25,6 +27,7 @@ mod selector;
 mod settle;
 mod slice;
 mod unchecked;
+mod volumes;
 mod workload;
 
 #[cfg(test)]
@@ -34,33 +37,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use phalanx_engine::{
-    ClaimKey, CounterUse, DeviceKey, GroupKey, Match, Name, NodeKey, PodKey, PoolKey, ProfileId,
+    ClaimKey, Consumption, DeviceKey, GroupKey, Match, Name, NodeKey, PodKey, PoolKey, ProfileId,
     Request, Scoped, SelectorId, Shared, Traits,
 };
-use phalanx_objects::{Kind, Object, ObjectRef};
+use phalanx_objects::workload::{TrainingRuntime, Workload, WorkloadKind};
+use phalanx_objects::{Object, ObjectRef};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::compat::Compat;
 use crate::finding::{Finding, Severity, Source};
+use admission::{Admission, Played};
 use claim::{Class, SpecId, Specs};
 use events::Graves;
 use intern::{Attributes, Names};
 use record::{
     ClaimRecord, DeviceKind, Header, NodeRecord, PodRecord, PodShape, PriorityRecord, SliceRecord,
-    TaintRuleRecord, TemplateRecord, TopologyRecord, WorkloadRecord,
+    TaintRuleRecord, TemplateRecord, TopologyRecord,
 };
 use selector::{Live, Selectors};
 use slice::{Alike, Profiles};
 use unchecked::Unchecked;
+use workload::WorkloadRecord;
 
 pub(crate) use absorb::conditions_of;
+pub(crate) use admission::{Added, Asker, Bound, Excess, Kept, QuotaVerdict, Refusal};
 pub(crate) use amount::{device_kind, is_device_counter, is_extended};
 pub(crate) use erring::shortened;
 pub(crate) use events::named;
-pub(crate) use extended::{IMPLICIT as IMPLICIT_RESOURCE, asks as extended_asks};
+pub(crate) use extended::{IMPLICIT as IMPLICIT_RESOURCE, asks as extended_asks, may_be_served};
 pub use look::{ClaimInfo, ClaimName, DeviceInfo, Failing, GroupInfo, PodInfo, RoleInfo};
 pub(crate) use pools::PoolTrouble;
 pub(crate) use selector::unite;
+pub(crate) use settle::workload_kind;
+pub(crate) use workload::{manager, metas, pod_spec, recognise};
 
 /// Something that happened to an object.
 #[derive(Clone, Debug)]
@@ -98,16 +107,18 @@ pub struct Lowering {
     scheduler: Option<Box<str>>,
     interned: Interned,
     objects: Objects,
+    storage: volumes::Records,
     index: Index,
     dirty: Dirty,
     shown: Shown,
+    played: Played,
     specs: Specs,
     selectors: Selectors,
     live: Live,
     profiles: Profiles,
     findings: Findings,
     /// What devices took of counters that a slice published before, as it last did.
-    vanished: FxHashMap<DeviceKey, Box<[CounterUse]>>,
+    vanished: FxHashMap<DeviceKey, Consumption>,
     graves: Graves,
     /// Objects that are there and could not be read.
     unread: BTreeSet<ObjectRef>,
@@ -130,6 +141,9 @@ struct Objects {
     nodes: FxHashMap<Name, NodeRecord>,
     pods: FxHashMap<PodKey, PodRecord>,
     workloads: BTreeMap<GroupKey, WorkloadRecord>,
+    /// Workloads that are expanded by another object, and those objects.
+    expanding: BTreeMap<GroupKey, (Arc<Workload>, Source)>,
+    runtimes: BTreeMap<ObjectRef, Arc<TrainingRuntime>>,
     claims: FxHashMap<ClaimKey, ClaimRecord>,
     templates: BTreeMap<Scoped, TemplateRecord>,
     classes: BTreeMap<Name, Class>,
@@ -139,6 +153,7 @@ struct Objects {
     taint_rules: BTreeMap<Name, TaintRuleRecord>,
     topologies: BTreeMap<Name, Arc<TopologyRecord>>,
     namespaces: BTreeMap<Name, Header>,
+    admission: Admission,
 }
 
 /// The slices of a pool, and what they were lowered to.
@@ -152,7 +167,8 @@ struct PoolRecord {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Dependent {
     Pod(PodKey),
-    Workload(GroupKey),
+    /// A role of a workload, by its number.
+    Role(GroupKey, u16),
 }
 
 /// Who must be lowered again when something else changes.
@@ -166,8 +182,13 @@ struct Index {
     made: BTreeMap<PodKey, BTreeSet<ClaimKey>>,
     /// By priority class; the empty name is the global default.
     priority: BTreeMap<Name, BTreeSet<Dependent>>,
-    /// By workload, the pods that name it as their owner.
+    /// By workload, the pods that may be part of it, and the workloads that name it as their owner.
     owned: BTreeMap<GroupKey, BTreeSet<PodKey>>,
+    children: BTreeMap<GroupKey, BTreeSet<GroupKey>>,
+    /// By runtime, the workloads that are expanded by it.
+    runtime: BTreeMap<ObjectRef, BTreeSet<GroupKey>>,
+    /// By namespace, and the field and name that declare a gang, the pods that wait in it.
+    gangs: BTreeMap<(Name, (Name, Name)), BTreeSet<PodKey>>,
     /// By spec, the claims and templates that have it.
     spec_claims: BTreeMap<SpecId, BTreeSet<ClaimKey>>,
     spec_templates: BTreeMap<SpecId, BTreeSet<Scoped>>,
@@ -229,29 +250,41 @@ struct Findings {
 }
 
 impl Findings {
-    fn set(of: &mut BTreeMap<ObjectRef, Vec<Finding>>, object: ObjectRef, found: Vec<Finding>) {
+    fn set(of: &mut BTreeMap<ObjectRef, Vec<Finding>>, object: &ObjectRef, found: Vec<Finding>) {
         if found.is_empty() {
             if !of.is_empty() {
-                of.remove(&object);
+                of.remove(object);
             }
         } else {
-            of.insert(object, found);
+            of.insert(object.clone(), found);
         }
     }
 
     fn of_unknown(&self) -> impl Iterator<Item = Finding> {
-        self.unknown.iter().map(|((api_version, kind), source)| Finding {
-            severity: Severity::Info,
-            object: None,
-            file: Arc::clone(&source.file),
-            line: source.line,
-            path: String::new(),
-            message: format!(
-                "Objects of kind {kind} ({api_version}) are not read: they take no part in the \
-                 answer."
-            ),
+        self.unknown.iter().map(|((api_version, kind), source)| {
+            let (severity, message) = unknown(api_version, kind);
+            let (file, line) = (Arc::clone(&source.file), source.line);
+            Finding { severity, object: None, file, line, path: String::new(), message }
         })
     }
+}
+
+/// What is said of objects that are not read.
+fn unknown(api_version: &str, kind: &str) -> (Severity, String) {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let mut known = WorkloadKind::ALL.iter().filter(|known| known.as_str() == kind);
+    if let Some(known) = known.find(|known| known.group() == group) {
+        let message = format!(
+            "Objects of kind {kind} are read in {}, and not in {api_version}: these take no part in \
+             the answer.",
+            known.versions().join(" and ")
+        );
+        return (Severity::Warning, message);
+    }
+    let message = format!(
+        "Objects of kind {kind} ({api_version}) are not read: they take no part in the answer."
+    );
+    (Severity::Info, message)
 }
 
 impl Lowering {
@@ -262,9 +295,11 @@ impl Lowering {
             scheduler: None,
             interned: Interned::default(),
             objects: Objects::default(),
+            storage: volumes::Records::default(),
             index: Index::default(),
             dirty: Dirty::default(),
             shown: Shown::default(),
+            played: Played::default(),
             specs: Specs::default(),
             selectors: Selectors::new(compat.version()),
             live: Live::default(),
@@ -349,6 +384,7 @@ impl Lowering {
         all.extend(self.of_pools().map(|(_, finding)| finding));
         all.extend(self.erring());
         all.extend(self.unchecked());
+        all.extend(self.gangs());
         all.sort();
         all.dedup();
         all
@@ -358,23 +394,19 @@ impl Lowering {
     /// two states of an object the one with the higher `resourceVersion` counts where both have
     /// one, else the one that stands later in the input. Being gone is such a state.
     pub fn absorb(&mut self, event: ObjectEvent) {
-        let event = events::named(event);
-        if self.takes(&event) {
-            self.take(&event);
+        match events::named(event) {
+            ObjectEvent::Applied(object, source) => {
+                let reference = object.reference();
+                if let Some(header) = self.news(&reference, &object, &source, false) {
+                    self.applied(&reference, &object, header);
+                }
+            }
+            ObjectEvent::Deleted(gone) => {
+                if self.ends(&gone) {
+                    self.deleted(&gone.object);
+                }
+            }
         }
-    }
-
-    /// Takes in an event that is named in full and says something new.
-    pub(crate) fn take(&mut self, event: &ObjectEvent) {
-        match event {
-            ObjectEvent::Applied(object, source) => self.applied(object, source),
-            ObjectEvent::Deleted(gone) => self.deleted(&gone.object),
-        }
-    }
-
-    fn group_key(&mut self, kind: Kind, namespace: &str, name: &str) -> GroupKey {
-        let kind = if kind == Kind::Job { "job" } else { "deployment" };
-        GroupKey { object: self.scoped(namespace, name), kind: self.interned.names.get(kind) }
     }
 
     /// The namespace of an object that names none is `default`, as kubectl has it.

@@ -3,15 +3,13 @@
 //!
 //! All of it serves nearness alone: selectors and constraints see attributes as they are written.
 
-use std::collections::BTreeMap;
-
-use phalanx_engine::Place;
+use phalanx_engine::{Name, Place};
 use phalanx_objects::resource::DeviceAttribute;
 
-use super::intern::Names;
+use super::intern::{Attributes, Names, Value};
 
 /// The domain of Kubernetes' standard attributes: where they stand beside a driver's own, they count.
-const STANDARD: &str = "resource.kubernetes.io/";
+const STANDARD: &str = "resource.kubernetes.io";
 
 /// Attributes that only network cards have: those of DRANET and of the SR-IOV driver, without their
 /// domains.
@@ -27,53 +25,90 @@ const NVLINK_GBPS: [(f64, &[&str]); 4] = [
     (14.0625, &["3090", "A40", "A6000"]),
 ];
 
-/// Where a device with these attributes sits, and whether it is a network card.
-pub(crate) fn place(attributes: &BTreeMap<String, DeviceAttribute>, names: &mut Names) -> Place {
-    let (mut roots, mut nodes, mut nic) = (Found::default(), Found::default(), false);
-    for (name, value) in attributes {
-        match without_domain(name) {
-            "pcieRoot" => roots.see(name, value),
-            "numaNode" => nodes.see(name, value),
-            other => nic |= OF_NICS.contains(&other),
-        }
-    }
-    let root = match roots.counts() {
-        Some(DeviceAttribute::String(root)) => Some(names.get(&pcie_root(root))),
-        Some(_) | None => None,
-    };
-    let numa = match nodes.counts() {
-        Some(DeviceAttribute::Int(node)) => Some(*node),
-        // KEP-6072: the node that it is on stands first, those near it follow.
-        Some(DeviceAttribute::Ints(nodes)) => nodes.first().copied(),
-        Some(_) | None => None,
-    };
-    let numa = numa.filter(|node| *node >= 0).map(|node| names.get(&node.to_string()));
-    Place { root, numa, nic }
+/// What an attribute tells of where its device sits, by its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tells {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The PCIe root complex; whether under Kubernetes' standard name.
+    Root(bool),
+    /// The NUMA node; whether under Kubernetes' standard name.
+    Numa(bool),
+    /// That it is a network card.
+    Nic,
 }
 
-/// The values under one name, whatever its domain.
+impl Tells {
+    /// What an attribute of this fully qualified name tells.
+    pub(crate) fn of(name: &str) -> Self {
+        let (domain, bare) = name.rsplit_once('/').unwrap_or(("", name));
+        match bare {
+            "pcieRoot" => Self::Root(domain == STANDARD),
+            "numaNode" => Self::Numa(domain == STANDARD),
+            other if OF_NICS.contains(&other) => Self::Nic,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// Where a device sits, gathered from its attributes in the order of their names as it spells them.
 #[derive(Default)]
-struct Found<'a> {
-    standard: Option<&'a DeviceAttribute>,
-    first: Option<&'a DeviceAttribute>,
+pub(crate) struct Seat {
+    root: Option<(bool, Value)>,
+    numa: Option<(bool, Value)>,
+    nic: bool,
 }
 
-impl<'a> Found<'a> {
-    fn see(&mut self, name: &str, value: &'a DeviceAttribute) {
-        // With no other slash in it, the rest of a standard name is the name itself.
-        if name.strip_prefix(STANDARD).is_some_and(|rest| !rest.contains('/')) {
-            self.standard = Some(value);
+impl Seat {
+    /// Takes in one of its attributes: of several the standard one counts, else the first.
+    pub(crate) fn see(&mut self, tells: Tells, value: Value) {
+        let (known, standard) = match tells {
+            Tells::Nothing => return,
+            Tells::Nic => {
+                self.nic = true;
+                return;
+            }
+            Tells::Root(standard) => (&mut self.root, standard),
+            Tells::Numa(standard) => (&mut self.numa, standard),
+        };
+        if known.is_none_or(|(before, _)| standard && !before) {
+            *known = Some((standard, value));
         }
-        self.first.get_or_insert(value);
     }
 
-    fn counts(&self) -> Option<&'a DeviceAttribute> {
-        self.standard.or(self.first)
+    /// Where it sits, and whether it is a network card.
+    pub(crate) fn place(&self, attributes: &mut Attributes, names: &mut Names) -> Place {
+        let mut of = |seen: Option<(bool, Value)>, is: fn(&DeviceAttribute) -> bool| {
+            let (_, value) = seen?;
+            let fits = attributes.value_of(value).is_some_and(is);
+            if fits { attributes.located(value, names) } else { None }
+        };
+        let root = of(self.root, |value| matches!(value, DeviceAttribute::String(_)));
+        let number =
+            |v: &DeviceAttribute| matches!(v, DeviceAttribute::Int(_) | DeviceAttribute::Ints(_));
+        let numa = of(self.numa, number);
+        Place { root, numa, nic: self.nic }
     }
 }
 
-fn without_domain(name: &str) -> &str {
-    name.rsplit_once('/').map_or(name, |(_, bare)| bare)
+/// Where a device is of which this is the PCIe root, if it is a text, or the NUMA node, if it is a
+/// number.
+pub(super) fn located(value: &DeviceAttribute, names: &mut Names) -> Option<Name> {
+    let node = match value {
+        DeviceAttribute::String(root) => return Some(names.get(&pcie_root(root))),
+        DeviceAttribute::Int(node) => *node,
+        // KEP-6072: the node that it is on stands first, those near it follow.
+        DeviceAttribute::Ints(nodes) => *nodes.first()?,
+        DeviceAttribute::Bool(_)
+        | DeviceAttribute::Version(_)
+        | DeviceAttribute::Bools(_)
+        | DeviceAttribute::Strings(_)
+        | DeviceAttribute::Versions(_)
+        | DeviceAttribute::Empty
+        | DeviceAttribute::Unknown(_) => return None,
+    };
+    (node >= 0).then(|| names.get(&node.to_string()))
 }
 
 /// A PCIe root complex as `0000:07`, however it is spelled: `pci0000:07` (the kernel's directory),
@@ -119,8 +154,13 @@ mod tests {
     #[test]
     fn a_place_is_read_from_any_drivers_attributes() {
         let of = |all: &[(&str, DeviceAttribute)]| {
-            let all = all.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-            place(&all.collect(), &mut Names::default())
+            let (mut attributes, mut names) = (Attributes::default(), Names::default());
+            let mut seat = Seat::default();
+            for (name, value) in all {
+                let id = attributes.name(&Name::new("driver"), name);
+                seat.see(attributes.tells(id), attributes.value(value));
+            }
+            seat.place(&mut attributes, &mut names)
         };
         let text = |text: &str| DeviceAttribute::String(text.to_owned());
         let gpu = of(&[

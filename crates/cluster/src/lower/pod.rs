@@ -4,15 +4,18 @@
 //! and its rules about nodes have done their work. Which claims it has been given is looked up in
 //! the claims that are there, as the resourceclaim controller would have made them.
 
+use std::sync::Arc;
+
 use phalanx_engine::{
     Align, Fault, GroupKey, Level, Name, NodeKey, NodeRules, PodKey, Reason, Scoped, Shared,
     Timestamp,
 };
-use phalanx_objects::core::{Pod, PodSpec};
+use phalanx_objects::core::{Pod, PodSpec, PodTemplateSpec};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignLevel, AlignRule, Strength};
 use rustc_hash::FxHashSet;
 
+use super::admission::Rules;
 use super::amount;
 use super::claim::Wish;
 use super::intern::Names;
@@ -22,12 +25,10 @@ use super::record::{
 };
 use super::rules;
 use super::unchecked::UncheckedSet;
-use crate::compat::Compat;
-use crate::finding::{Severity, Source};
+use super::volumes::pod_volumes;
+use crate::compat::{Compat, Gate};
+use crate::finding::Severity;
 use crate::lower::slice::Note;
-
-/// The annotation, and label, in which a Job's pod has its index.
-const INDEX_KEY: &str = "batch.kubernetes.io/job-completion-index";
 
 /// What reading a pod or a pod template needs and fills.
 pub(crate) struct PodReader<'a> {
@@ -36,6 +37,8 @@ pub(crate) struct PodReader<'a> {
     pub(crate) compat: &'a Compat,
     /// Only pods of this scheduler are ours; none is every scheduler.
     pub(crate) scheduler: Option<&'a str>,
+    /// What admission goes by.
+    pub(crate) rules: Rules<'a>,
     pub(crate) notes: Vec<Note>,
 }
 
@@ -61,37 +64,38 @@ fn align(rule: &AlignRule) -> Align {
 
 impl PodReader<'_> {
     /// The compact form of a pod.
-    pub(crate) fn pod(&mut self, pod: &Pod, source: Source) -> PodRecord {
+    pub(crate) fn pod(&mut self, pod: &Pod, header: Header) -> PodRecord {
         let life = self.life(pod);
         let on_node = matches!(life, Life::Bound(_) | Life::Terminating(..));
         let unchecked = match life {
             Life::Pending => {
-                let created = pod.metadata.creation_timestamp.is_some();
-                UncheckedSet::of_waiting(&pod.spec, created)
-                    .nominated(&pod.status.nominated_node_name)
+                UncheckedSet::of_waiting(&pod.spec).nominated(&pod.status.nominated_node_name)
             }
             Life::Bound(_) | Life::Terminating(..) => UncheckedSet::of_held(&pod.spec),
             Life::Foreign | Life::Leaving | Life::Ended => UncheckedSet::default(),
         };
-        let shape = if on_node {
-            self.held(pod, unchecked)
+        let is_made = super::admission::exists(&pod.metadata);
+        let (shape, draft) = if on_node {
+            (self.held(pod, unchecked), None)
+        } else if is_made || life == Life::Ended {
+            (self.asked(&pod.metadata, &pod.spec, unchecked), None)
         } else {
-            self.asked(&pod.metadata, &pod.spec, unchecked)
+            let template =
+                PodTemplateSpec { metadata: pod.metadata.clone(), spec: pod.spec.clone() };
+            let namespace = pod.metadata.namespace.as_str();
+            let (shape, draft) = self.admitted(namespace, "", Arc::new(template));
+            (shape, Some(Box::new(draft)))
         };
         let deadline = pod.spec.active_deadline_seconds.map(|s| s.saturating_mul(1000));
         let start = pod.status.start_time.map(timestamp);
         PodRecord {
-            header: Header::new(&pod.metadata, source),
+            header,
             life,
             shape,
-            priority: self.priority(&pod.spec, pod.metadata.creation_timestamp.is_some()),
+            priority: self.priority(&pod.spec, is_made),
             owner: self.owner(&pod.metadata),
-            index: pod
-                .metadata
-                .annotations
-                .get(INDEX_KEY)
-                .or_else(|| pod.metadata.labels.get(INDEX_KEY))
-                .and_then(|index| index.parse().ok()),
+            gang: super::workload::declared_by(&pod.metadata, &pod.spec)
+                .map(|(field, name)| Box::new((self.names.get(&field), self.names.get(&name)))),
             run_max_millis: deadline,
             started: start,
             expected_end: start
@@ -106,6 +110,7 @@ impl PodReader<'_> {
                     (self.names.get(&made.name), claim.map(|name| Name::new(name)))
                 })
                 .collect(),
+            draft,
         }
     }
 
@@ -147,6 +152,8 @@ impl PodReader<'_> {
             extended: Box::default(),
             align: Box::default(),
             gates: Box::default(),
+            volumes: pod_volumes(&pod.spec, self.names),
+            features: Box::default(),
             fault: None,
             unchecked,
         };
@@ -173,10 +180,31 @@ impl PodReader<'_> {
             extended: super::extended::kept(spec, self.names),
             align,
             gates: spec.scheduling_gates.iter().map(|gate| self.names.get(&gate.name)).collect(),
+            volumes: pod_volumes(spec, self.names),
+            features: self.features(spec),
             fault,
             unchecked,
         };
         self.share(shape)
+    }
+
+    /// The features of the kubelet that the pod needs, where kube-scheduler looks at them
+    /// (component-helpers' `nodedeclaredfeatures`).
+    fn features(&mut self, spec: &PodSpec) -> Box<[Name]> {
+        if !self.compat.is_on(Gate::NodeDeclaredFeatures) {
+            return Box::default();
+        }
+        let containers = || spec.containers.iter().chain(&spec.init_containers);
+        let own_users = spec.host_network && spec.host_users == Some(false);
+        let needs = [
+            (
+                "RestartAllContainersOnContainerExits",
+                containers().any(|c| c.restart_policy_rules.0),
+            ),
+            ("UserNamespacesHostNetworkSupport", own_users),
+            ("VolumeBindMountOptions", containers().any(|c| c.volume_mounts.0)),
+        ];
+        needs.into_iter().filter(|(_, is)| *is).map(|(name, _)| self.names.get(name)).collect()
     }
 
     /// Less than a whole unit of an extended resource: the API server refuses the pod.
@@ -235,7 +263,7 @@ impl PodReader<'_> {
         claims.into()
     }
 
-    fn share(&mut self, shape: PodShape) -> Shared<PodShape> {
+    pub(super) fn share(&mut self, shape: PodShape) -> Shared<PodShape> {
         let shape = Shared::new(shape);
         if let Some(shared) = self.shapes.get(&shape) {
             return shared.clone();
@@ -256,23 +284,24 @@ impl PodReader<'_> {
         }
     }
 
-    /// The Job, or by the name of its ReplicaSet the Deployment, that may own the pod.
-    fn owner(&mut self, meta: &ObjectMeta) -> Option<Owner> {
-        let owner = meta.controller()?;
-        let (kind, name, uid) = match owner.kind.as_str() {
-            "Job" => ("job", owner.name.as_str(), Uid::new(&owner.uid)),
-            "ReplicaSet" => {
-                let hash = meta.labels.get("pod-template-hash")?;
-                let name = owner.name.strip_suffix(hash.as_str())?.strip_suffix('-')?;
-                ("deployment", name, Uid::new(""))
-            }
-            _ => return None,
-        };
-        let object = self.scoped(&meta.namespace, name);
-        Some(Owner { group: GroupKey { object, kind: self.names.get(kind) }, uid })
+    /// The workloads that it may be part of, and which of their pods it is.
+    fn owner(&mut self, meta: &ObjectMeta) -> Option<Box<Owner>> {
+        let found = super::workload::recognise(meta)?;
+        let mut chain = Vec::with_capacity(found.chain.len());
+        for (kind, name, uid) in &found.chain {
+            let object = self.scoped(&meta.namespace, name);
+            chain.push((GroupKey { object, kind: self.names.get(kind.word()) }, Uid::new(uid)));
+        }
+        Some(Box::new(Owner {
+            chain: chain.into(),
+            role: self.names.get(&found.role),
+            outer: found.outer,
+            inner: found.inner,
+            attempt: found.attempt,
+        }))
     }
 
-    fn scoped(&mut self, namespace: &str, name: &str) -> Scoped {
+    pub(super) fn scoped(&mut self, namespace: &str, name: &str) -> Scoped {
         Scoped { namespace: self.names.get(namespace), name: self.names.get(name) }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use phalanx_engine::{Allocation, CounterUse, DeviceKey, Name, NodeKey, PoolKey, Reach};
+use phalanx_engine::{Allocation, Consumption, DeviceKey, Name, NodeKey, PoolKey, Reach};
 use phalanx_objects::Kind;
 
 use super::absorb::findings;
@@ -103,7 +103,7 @@ impl Lowering {
 
     /// What a device took of counters when a slice last published it; none where the newest slices
     /// do, or none ever did.
-    fn took(&self, key: &DeviceKey) -> Option<Box<[CounterUse]>> {
+    fn took(&self, key: &DeviceKey) -> Option<Consumption> {
         let record = self.objects.pools.get(&key.pool)?;
         if self.current(&key.pool).any(|slice| slice.devices.iter().any(|d| d.name == key.device)) {
             return None;
@@ -112,7 +112,7 @@ impl Lowering {
         older.sort_by_key(|slice| std::cmp::Reverse(slice.generation));
         let mut devices = older.into_iter().flat_map(|slice| &slice.devices);
         let left = devices.find(|device| device.name == key.device);
-        left.map(|device| device.kind.counters.clone()).or_else(|| self.vanished.get(key).cloned())
+        left.map(|device| device.kind.consumption()).or_else(|| self.vanished.get(key).cloned())
     }
 
     /// What is wrong with the selectors of classes.
@@ -187,6 +187,25 @@ impl Lowering {
         let of =
             |(own, nodes): (Vec<usize>, _)| (own.iter().map(|at| slices[*at]).collect(), nodes);
         Sighted { alone: alone.into_iter().map(of).collect(), others }
+    }
+
+    /// Why no device of this slice, one of the newest of its pool, is given out: what is wrong with
+    /// the slices that are looked at together. None where a node uses them.
+    #[must_use]
+    pub fn unsound(&self, key: &PoolKey, slice: &Name) -> Option<String> {
+        let slices: Vec<&SliceRecord> =
+            self.current(key).map(|slice| &**slice).filter(|slice| !slice.opaque).collect();
+        let invalid = |of: &[&SliceRecord]| {
+            contradiction(of)
+                .map(|(_, what)| format!("pool {} contradicts itself: {what}", key.pool))
+        };
+        let sighted = self.sighted(key);
+        let mut alone = sighted.alone.iter().map(|(own, _)| own);
+        if let Some(own) = alone.find(|own| own.iter().any(|one| one.name == *slice)) {
+            return invalid(own);
+        }
+        let lacking = lacking(&slices).map(|(_, _, what)| format!("pool {} {what}", key.pool));
+        lacking.or_else(|| invalid(&slices))
     }
 
     /// The slices of a pool by which a node uses it without looking at others: they count whatever
@@ -329,9 +348,15 @@ fn lacking<'a>(slices: &[&'a SliceRecord]) -> Option<(&'a SliceRecord, PoolTroub
         return None;
     }
     let trouble = if count < wanted { PoolTrouble::Lacking } else { PoolTrouble::Surplus };
-    let what = format!(
-        "is incomplete: the input has {count} of {wanted} slices of generation {generation}"
-    );
+    let what = match trouble {
+        PoolTrouble::Surplus => format!(
+            "is incomplete: the input has {count} slices of generation {generation}, and the pool says \
+             that it has {wanted}"
+        ),
+        PoolTrouble::Lacking | PoolTrouble::Invalid | PoolTrouble::Held => format!(
+            "is incomplete: the input has {count} of {wanted} slices of generation {generation}"
+        ),
+    };
     Some((first, trouble, what))
 }
 

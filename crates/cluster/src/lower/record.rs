@@ -1,18 +1,19 @@
 //! What is kept of each object: compact contributions, from which everything is lowered again when
 //! something that they refer to changes. Full objects are never kept.
 
-use std::ops::Range;
-
 use phalanx_engine::{
-    Access, Align, Allocation, Binding, BindingFailure, Capacity, CounterSet, Fault, Granting,
-    GroupKey, Links, Name, Node, NodeKey, NodeRules, Place, PodKey, PoolKey, Reach, Resources,
-    Shared, Since, Taint, Timestamp, User,
+    Access, Align, Allocation, Binding, BindingFailure, Capacity, Consumption, CounterSet, Fault,
+    Granting, GroupKey, Links, Name, Node, NodeKey, NodeRules, Place, PodKey, PoolKey, Reach,
+    Resources, Shared, Since, Taint, Timestamp, User,
 };
+use phalanx_objects::core::PreemptionPolicy;
 use phalanx_objects::meta::ObjectMeta;
 
+use super::admission::Draft;
 use super::claim::SpecId;
 use super::intern::{AttributeName, Value, Written};
 use super::unchecked::UncheckedSet;
+use super::volumes::PodVolume;
 use crate::finding::Source;
 
 /// A UID: sixteen bytes where it is one as Kubernetes writes it, else its text.
@@ -26,6 +27,9 @@ pub(crate) enum Uid {
 
 impl Uid {
     pub(crate) fn new(text: &str) -> Self {
+        if text.is_empty() {
+            return Self::Text(Box::default());
+        }
         let bits = u128::from_str_radix(&text.replace('-', ""), 16).ok();
         match bits.map(Self::Bits) {
             Some(uid) if uid.to_string() == text => uid,
@@ -88,6 +92,11 @@ impl Header {
         }
     }
 
+    /// Whether the API server has made the object.
+    pub(crate) fn is_made(&self) -> bool {
+        self.created.is_some() || !self.uid.is_none()
+    }
+
     /// Since when it waits.
     pub(crate) fn since(&self) -> Since {
         self.created.map_or(Since::Input(self.source.ordinal), Since::Created)
@@ -135,6 +144,10 @@ pub(crate) struct PodShape {
     pub(crate) extended: Box<[ExtendedAsk]>,
     pub(crate) align: Box<[Align]>,
     pub(crate) gates: Box<[Name]>,
+    /// The volumes that decide where it can be.
+    pub(crate) volumes: Box<[PodVolume]>,
+    /// Features that its node must declare, sorted.
+    pub(crate) features: Box<[Name]>,
     /// What is wrong with the pod itself.
     pub(crate) fault: Option<Fault>,
     /// What it asks for and nothing checks.
@@ -169,12 +182,19 @@ pub(crate) enum Life {
     Ended,
 }
 
-/// The workload that may own a pod.
+/// What a pod says of the workload that it is part of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    pub(crate) group: GroupKey,
-    /// Its UID, where the pod names the workload itself and not something between.
-    pub(crate) uid: Uid,
+    /// The workloads that it may be part of, the nearest first, with their UIDs where it says them.
+    pub(crate) chain: Box<[(GroupKey, Uid)]>,
+    /// Its role, as the controller spells it.
+    pub(crate) role: Name,
+    /// The number of the part of its role that it is in.
+    pub(crate) outer: Option<u32>,
+    /// Its number in that part, or in its role.
+    pub(crate) inner: Option<u32>,
+    /// Which attempt of the workload it is of.
+    pub(crate) attempt: u32,
 }
 
 /// A pod.
@@ -184,59 +204,16 @@ pub(crate) struct PodRecord {
     pub(crate) shape: Shared<PodShape>,
     pub(crate) life: Life,
     pub(crate) priority: PriorityFrom,
-    pub(crate) owner: Option<Owner>,
-    /// Completion index of a Job's pod.
-    pub(crate) index: Option<u32>,
+    pub(crate) owner: Option<Box<Owner>>,
+    /// The gang that its own marks declare: the field, and the gang's name.
+    pub(crate) gang: Option<Box<(Name, Name)>>,
     pub(crate) run_max_millis: Option<i64>,
     pub(crate) started: Option<Timestamp>,
     pub(crate) expected_end: Option<Timestamp>,
     /// `status.resourceClaimStatuses`: name in the pod, and the claim that was made.
     pub(crate) claims_made: Box<[(Name, Option<Name>)]>,
-}
-
-/// A Job or a Deployment.
-#[derive(Clone, Debug)]
-pub(crate) struct WorkloadRecord {
-    pub(crate) header: Header,
-    pub(crate) shape: Shared<PodShape>,
-    pub(crate) priority: PriorityFrom,
-    pub(crate) run_max_millis: Option<i64>,
-    /// How many pods it wants at a time, those that exist included.
-    pub(crate) wanted: u32,
-    /// The indexes of its pods, where they have some.
-    pub(crate) indexes: Option<Indexes>,
-    /// A pod that is being deleted keeps its place until it is gone.
-    pub(crate) keeps_leaving: bool,
-    /// Another scheduler's or controller's, finished, or being deleted: no pod of it is planned.
-    pub(crate) aside: bool,
-    /// Its own wish for nearness, for pods that have none.
-    pub(crate) wish: super::claim::Wish,
-}
-
-/// The indexes of an indexed Job's pods.
-#[derive(Clone, Debug)]
-pub(crate) struct Indexes {
-    /// How many have ended well.
-    pub(crate) completed: u32,
-    /// Those that have neither ended well nor been given up, in order.
-    pub(crate) open: Vec<Range<u32>>,
-}
-
-impl Indexes {
-    /// Of the first `all`, with runs that have ended well or been given up: first and last of each.
-    pub(crate) fn new(all: u32, completed: &[(u32, u32)], failed: &[(u32, u32)]) -> Self {
-        let long = |(first, last): &(u32, u32)| (last - first).saturating_add(1);
-        let mut ended = [completed, failed].concat();
-        ended.sort_unstable();
-        let (mut open, mut from) = (Vec::new(), 0);
-        for (first, last) in ended {
-            open.push(from..first.min(all));
-            from = from.max(last.saturating_add(1));
-        }
-        open.push(from..all);
-        open.retain(|run| !run.is_empty());
-        Self { completed: completed.iter().map(long).fold(0, u32::saturating_add), open }
-    }
+    /// As its manifest has it, while it is not made.
+    pub(crate) draft: Option<Box<Draft>>,
 }
 
 /// A node.
@@ -311,6 +288,7 @@ pub(crate) struct PriorityRecord {
     pub(crate) header: Header,
     pub(crate) value: i32,
     pub(crate) global_default: bool,
+    pub(crate) preemption_policy: PreemptionPolicy,
 }
 
 /// A DeviceTaintRule; none of the three named matches every device.
@@ -352,6 +330,13 @@ pub(crate) struct DeviceKind {
     pub(crate) reach: Option<Reach>,
     pub(crate) access: Access,
     pub(crate) groups: Box<[(Name, Box<[Name]>)]>,
+}
+
+impl DeviceKind {
+    /// What it takes of its pool's counters.
+    pub(crate) fn consumption(&self) -> Consumption {
+        Consumption { counters: self.counters.clone(), groups: self.groups.clone() }
+    }
 }
 
 /// A device as published.

@@ -160,7 +160,7 @@ impl Selectors {
             Ok(device) => match program.evaluate(device, COST_LIMIT).verdict {
                 Verdict::Yes => Ok(true),
                 Verdict::No => Ok(false),
-                Verdict::Error(error) => Err(error.to_string()),
+                Verdict::Error(error) => Err(error.in_words()),
             },
         }
     }
@@ -202,7 +202,7 @@ impl Selectors {
             Err(error) => Err(error.to_string()),
             Ok(device) => {
                 let value = program.evaluate_attribute(device, COST_LIMIT).value;
-                value.map_err(|error| error.to_string())
+                value.map_err(|error| error.in_words())
             }
         }
     }
@@ -247,6 +247,8 @@ pub(crate) struct Live {
     selectors: BTreeSet<SelectorId>,
     /// The selectors of each alternative, in order: one is asked only where those before it say yes.
     chains: BTreeSet<Box<[SelectorId]>>,
+    /// Whether any of them derives an attribute.
+    derives: bool,
     /// The union of what the selectors read.
     reads: Reads,
     /// By number of the name, whether a selector reads the attribute.
@@ -271,6 +273,7 @@ impl Live {
             }
             live.compared.extend(spec.constraints.iter().map(|c| c.attribute.clone()));
         }
+        live.derives = live.selectors.iter().any(|id| selectors.is_derived(*id));
         for program in live.selectors.iter().filter_map(|id| selectors.program(*id)) {
             unite(&mut live.reads, program.reads());
         }
@@ -287,6 +290,11 @@ impl Live {
 
     pub(crate) fn chains(&self) -> &BTreeSet<Box<[SelectorId]>> {
         &self.chains
+    }
+
+    /// Whether any of the selectors derives an attribute.
+    pub(crate) fn derives(&self) -> bool {
+        self.derives
     }
 
     /// Whether devices look the same through both.
@@ -307,6 +315,9 @@ impl Live {
     }
 
     pub(crate) fn reads_capacity(&self, driver: &str, name: &str) -> bool {
+        if self.reads.capacity.is_empty() {
+            return false;
+        }
         let (domain, id) = name.split_once('/').unwrap_or((driver, name));
         self.reads.capacity.contains(domain, id)
     }
@@ -315,8 +326,10 @@ impl Live {
         self.reads.allow_multiple_allocations
     }
 
-    pub(crate) fn compared(&self) -> &BTreeSet<Name> {
-        &self.compared
+    /// The attributes that constraints compare and some device has, by name.
+    pub(crate) fn compared_of(&self, attributes: &Attributes) -> Vec<(Name, AttributeName)> {
+        let known = |name: &Name| Some((name.clone(), attributes.find(name)?));
+        self.compared.iter().filter_map(known).collect()
     }
 }
 

@@ -1,27 +1,34 @@
 //! Lowering what is marked, in the order of what depends on what: classes and specs, then what live
 //! specs read, pools and verdicts, then claims, pods, workloads and links.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_engine::{
-    Change, Claim, ClaimKey, Derived, Gate, Group, GroupKey, Match, Member, Minimum, Name, NodeKey,
-    Phase, PodKey, PoolKey, ProfileId, Reason, Role, Scoped, SelectorId, User,
+    Admits, Change, Claim, ClaimKey, Derived, Gate, Group, GroupKey, Match, Member, Minimum, Name,
+    NodeKey, NodeRequirement, NodeTerm, Phase, PodKey, PoolKey, ProfileId, Reason, Request, Role,
+    Scoped, SelectorId, Shared, User, VolumeUse,
 };
+use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::absorb::findings;
 use super::claim::{Problem, Resolver, SpecId};
 use super::found::counted_note;
 use super::links::{Matching, Published};
-use super::record::{ClaimRecord, Life, PodRecord, PriorityFrom, WorkloadRecord};
+use super::record::{ClaimRecord, Life, PodRecord, PriorityFrom, PriorityRecord};
 use super::selector::{Live, seen};
 use super::slice::{Note, PoolLowering};
+use super::volumes::{Mounter, uses};
+use super::workload::WorkloadRecord;
 use super::{Dependent, Findings, Interned, Lowering};
 use crate::finding::{Severity, UNREAD};
 
 /// PriorityClasses that every cluster has (`scheduling.SystemPriorityClasses`).
 const SYSTEM_PRIORITIES: [(&str, i32); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
+
+/// A role, and the gates of its pods.
+type GatedRole = (Role, Box<[Name]>);
 
 /// New verdicts.
 type Told = Vec<(SelectorId, ProfileId, Match)>;
@@ -31,6 +38,7 @@ impl Lowering {
     /// them brings the engine's state to what the objects say now.
     pub fn settle(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
+        self.settle_admission();
         self.settle_served();
         self.settle_specs();
         self.settle_templates();
@@ -38,8 +46,10 @@ impl Lowering {
         self.settle_pools(&mut changes);
         self.settle_verdicts(&new_chains, &mut changes);
         self.settle_nodes(&mut changes);
+        self.settle_storage(&mut changes);
         self.settle_links(&mut changes);
         self.settle_claims(&mut changes);
+        self.settle_quotas();
         self.settle_pods(&mut changes);
         self.settle_workloads(&mut changes);
         changes
@@ -75,26 +85,36 @@ impl Lowering {
             for user in users {
                 match user {
                     Dependent::Pod(pod) => self.dirty.pods.push(pod),
-                    Dependent::Workload(group) => self.dirty.workloads.push(group),
+                    Dependent::Role(group, _) => self.dirty.workloads.push(group),
                 }
             }
             let spec = self.objects.templates.get(&key).map(|record| record.spec);
-            let reference = object(Kind::ResourceClaimTemplate, &key);
+            let reference = || object(Kind::ResourceClaimTemplate, &key);
             self.report_spec(reference, spec, "spec.spec.devices");
         }
     }
 
     /// Says on a template or claim what is wrong with its spec.
-    fn report_spec(&mut self, reference: ObjectRef, spec: Option<SpecId>, at: &str) {
+    fn report_spec(
+        &mut self,
+        reference: impl FnOnce() -> ObjectRef,
+        spec: Option<SpecId>,
+        at: &str,
+    ) {
         let problem = spec.and_then(|id| self.specs.get(id)).and_then(|spec| spec.problem());
         let note = problem.and_then(|problem| spec_note(problem, at));
         self.report(reference, note.into_iter().collect());
     }
 
-    fn report(&mut self, reference: ObjectRef, notes: Vec<Note>) {
+    /// Replaces what was said of an object among the others.
+    fn report(&mut self, reference: impl FnOnce() -> ObjectRef, notes: Vec<Note>) {
+        if notes.is_empty() && self.findings.lowered.is_empty() {
+            return;
+        }
+        let reference = reference();
         let source = self.header(&reference).map(|header| header.source.clone());
         let found = source.map(|source| findings(&reference, &source, notes));
-        Findings::set(&mut self.findings.lowered, reference, found.unwrap_or_default());
+        Findings::set(&mut self.findings.lowered, &reference, found.unwrap_or_default());
     }
 
     /// What live specs read now. Answers the rows of selectors that were not live before.
@@ -129,6 +149,7 @@ impl Lowering {
             profiles: &mut self.profiles,
             traits: &mut self.interned.traits,
             rules: &self.objects.taint_rules,
+            compared: self.live.compared_of(&self.interned.attributes),
         };
         for key in dirty {
             let Some(record) = self.objects.pools.get_mut(&key) else { continue };
@@ -199,6 +220,9 @@ impl Lowering {
         rows: Option<&[Box<[SelectorId]>]>,
         changes: &mut Vec<Change>,
     ) {
+        if !self.live.derives() {
+            return;
+        }
         let Some(projection) = self.profiles.get(profile) else { return };
         let lists = self.compat.is_on(crate::compat::Gate::DRAListTypeAttributes);
         let Interned { attributes, names, .. } = &mut self.interned;
@@ -218,10 +242,20 @@ impl Lowering {
     }
 
     fn settle_nodes(&mut self, changes: &mut Vec<Change>) {
+        if !self.dirty.nodes.is_empty() {
+            self.mark_daemons();
+        }
         for name in distinct(&mut self.dirty.nodes) {
             let node = self.objects.nodes.get(&name).map(|record| record.node.clone());
             changes.push(Change::Node(NodeKey(name), node));
         }
+    }
+
+    /// Which nodes a DaemonSet is for is asked anew when nodes change.
+    fn mark_daemons(&mut self) {
+        let daemons = self.objects.workloads.iter();
+        let daemons = daemons.filter(|(_, record)| record.kind == WorkloadKind::DaemonSet);
+        self.dirty.workloads.extend(daemons.map(|(key, _)| key.clone()));
     }
 
     fn settle_links(&mut self, changes: &mut Vec<Change>) {
@@ -236,7 +270,7 @@ impl Lowering {
                     node.0
                 );
                 let note = (Severity::Warning, "spec.nodeName".to_owned(), message);
-                self.report(cluster_object(Kind::NodeTopology, name), vec![note]);
+                self.report(|| cluster_object(Kind::NodeTopology, name), vec![note]);
             }
             let record =
                 chosen.as_ref().and_then(|name| self.objects.topologies.get(name)).cloned();
@@ -249,7 +283,7 @@ impl Lowering {
             let devices = self.published(&node, &super::absorb::named_pools(&record));
             let mut notes = Vec::new();
             let links = Matching { devices: &devices }.fill(&record, &mut notes);
-            self.report(cluster_object(Kind::NodeTopology, &name), notes);
+            self.report(|| cluster_object(Kind::NodeTopology, &name), notes);
             self.shown.links.insert(node.clone());
             changes.push(Change::Links(node, Some(links)));
         }
@@ -275,9 +309,8 @@ impl Lowering {
 
     fn settle_claims(&mut self, changes: &mut Vec<Change>) {
         for key in distinct(&mut self.dirty.claims) {
-            let reference = object(Kind::ResourceClaim, &key.0);
             let Some(record) = self.objects.claims.get(&key) else {
-                self.findings.lowered.remove(&reference);
+                self.findings.lowered.remove(&object(Kind::ResourceClaim, &key.0));
                 changes.push(Change::Claim(key, None));
                 continue;
             };
@@ -293,7 +326,7 @@ impl Lowering {
             });
             // What is wrong with a claim made from a template is said on the template.
             let open = (record.held.is_none() && !made).then_some(spec);
-            self.report_spec(reference, open, "spec.devices");
+            self.report_spec(|| object(Kind::ResourceClaim, &key.0), open, "spec.devices");
             changes.push(Change::Claim(key, claim));
         }
     }
@@ -326,14 +359,13 @@ impl Lowering {
             .is_some_and(|pod| pod.life == Life::Pending && !uid.differs(&pod.header.uid))
     }
 
-    /// The claims that attempts which failed have left, and that hold devices.
+    /// The claims that attempts which failed have left, whether or not they hold devices.
     pub(crate) fn left_over(&self) -> Vec<ClaimKey> {
         let all = self.index.made.values().flatten();
-        let held = |key: &&ClaimKey| {
-            let claim = self.objects.claims.get(*key);
-            claim.is_some_and(|claim| claim.held.is_some() && self.is_left_over(claim))
+        let stale = |key: &&ClaimKey| {
+            self.objects.claims.get(*key).is_some_and(|claim| self.is_left_over(claim))
         };
-        all.filter(held).cloned().collect()
+        all.filter(stale).cloned().collect()
     }
 
     /// Marks the claim that was made for a pod's extended resources: what it is depends on whether
@@ -373,13 +405,17 @@ impl Lowering {
         phase: Phase,
     ) -> (Group, Member) {
         let waits = record.life == Life::Pending;
-        let served = if waits { self.served_of(&group).to_vec() } else { Vec::new() };
+        let served = if waits { self.served_of(&group, 0).to_vec() } else { Vec::new() };
         let (priority, note) = self.priority(&record.priority);
+        let dependent = Dependent::Pod(key.clone());
+        let (admits, never) = (self.admits(&dependent), self.never_admitted(&dependent));
         // For a pod that has its node the priority is only shown.
         let note =
             note.into_iter().chain(counted_note(&record.shape, &record.shape.align, &served));
-        self.report(object(Kind::Pod, &key.0), note.filter(|_| waits).collect());
-        let parent = self.parent(record);
+        let note = note.chain(self.admission_notes(record.draft.as_deref(), &dependent));
+        self.report(|| object(Kind::Pod, &key.0), note.filter(|_| waits).collect());
+        let parent = self.root_of_pod(record);
+        let seat = parent.as_ref().and_then(|parent| self.seat_of(parent, record));
         let wish = match (&record.life, &parent) {
             (Life::Pending, Some(parent)) => {
                 self.objects.workloads.get(parent).map(|w| w.wish.clone())
@@ -388,24 +424,26 @@ impl Lowering {
         };
         let found = self.claims_of(key, record);
         let wish = wish.unwrap_or_else(|| Ok(Box::default()));
-        let (request, claims) = self.request(&record.shape, &wish, found, &served);
+        let volumes = mounted(key, record);
+        let (request, claims) = self.request(&record.shape, &wish, found, &served, never, volumes);
         let claims = match self.extended_made(key, record) {
             Some(made) => claims.into_iter().chain([Some(made)]).collect(),
             None => claims,
         };
         let role = Role {
-            name: self.interned.names.get(""),
+            name: seat.as_ref().map_or_else(|| Name::new(""), |seat| seat.name.clone()),
             request,
             min: 1,
             max: 1,
             segment: None,
-            first_rank: record.index.unwrap_or(0),
+            first_rank: seat.and_then(|seat| seat.rank).unwrap_or(0),
+            admits: admits.filter(|_| waits),
         };
         let gate = gate(&record.shape.gates);
         let lowered = Group {
             parent,
             gate: if record.life == Life::Pending { gate } else { Gate::Open },
-            ..self.group_with(role, priority, record.header.since(), record.run_max_millis)
+            ..self.group_with(vec![role], priority, record.header.since(), record.run_max_millis)
         };
         let expected_end = record.expected_end;
         let member = Member { group, role: 0, index: None, phase, claims, expected_end };
@@ -414,7 +452,7 @@ impl Lowering {
 
     fn group_with(
         &self,
-        role: Role,
+        roles: Vec<Role>,
         priority: i32,
         since: phalanx_engine::Since,
         run_max_millis: Option<i64>,
@@ -424,7 +462,7 @@ impl Lowering {
             priority,
             since,
             parent: None,
-            roles: vec![role],
+            roles,
             minimum: Minimum::Each,
             rules: Vec::new(),
             shared: Vec::new(),
@@ -434,31 +472,20 @@ impl Lowering {
         }
     }
 
-    /// The workload that the pod is part of, where it is among the objects.
-    fn parent(&self, record: &PodRecord) -> Option<GroupKey> {
-        let owner = record.owner.as_ref()?;
-        let workload = self.objects.workloads.get(&owner.group)?;
-        (!owner.uid.differs(&workload.header.uid)).then(|| owner.group.clone())
-    }
-
     /// The priority, and what to say where its class is not among the objects.
     fn priority(&self, from: &PriorityFrom) -> (i32, Option<Note>) {
         match from {
             PriorityFrom::Value(value) => (*value, None),
-            PriorityFrom::Default => {
-                // Of several defaults the API server takes the lowest.
-                let defaults = self.objects.priorities.values().filter(|p| p.global_default);
-                (defaults.map(|p| p.value).min().unwrap_or(0), None)
-            }
+            PriorityFrom::Default => (default_priority(&self.objects.priorities), None),
             PriorityFrom::Class(name) => {
-                let known = self.objects.priorities.get(name).map(|p| p.value);
-                let system = SYSTEM_PRIORITIES.iter().find(|(n, _)| *n == name.as_str());
-                match known.or(system.map(|(_, value)| *value)) {
+                match priority_of(&self.objects.priorities, name) {
                     Some(value) => (value, None),
                     None => {
                         let unread =
                             self.unread.contains(&cluster_object(Kind::PriorityClass, name));
-                        (0, Some(missing_priority(name, unread)))
+                        // Where there are classes the API server refuses the pod, which is said.
+                        let unsure = unread || self.objects.priorities.is_empty();
+                        (0, unsure.then(|| missing_priority(name, unread)))
                     }
                 }
             }
@@ -466,120 +493,144 @@ impl Lowering {
     }
 
     fn settle_workloads(&mut self, changes: &mut Vec<Change>) {
-        for key in distinct(&mut self.dirty.workloads) {
+        // Who is absorbed is asked through the workload that absorbs it.
+        let mut dirty = distinct(&mut self.dirty.workloads);
+        let roots: Vec<GroupKey> = dirty.iter().map(|key| self.root(key)).collect();
+        dirty.extend(roots);
+        for key in distinct(&mut dirty) {
             let reference = object(workload_kind(&key), &key.object);
             let record = self.objects.workloads.get(&key).cloned();
-            let missing = record.as_ref().map_or(0, |record| self.missing(&key, record));
-            let (Some(record), 1..) = (record, missing) else {
+            let lowered = record.as_ref().and_then(|record| {
+                let (roles, notes) = self.roles(&key, record);
+                let due = roles.iter().any(|(role, _)| role.max > 0);
+                let waits = |(_, pod): (_, &PodRecord)| pod.life == Life::Pending;
+                let said = due || self.owned(&key, record).any(waits);
+                self.report(|| reference.clone(), if said { notes } else { Vec::new() });
+                due.then(|| self.group_of(record, roles))
+            });
+            if record.is_none() {
                 self.findings.lowered.remove(&reference);
-                if self.shown.workloads.remove(&key) {
-                    changes.push(Change::Group(key, None));
-                }
+            }
+            if lowered.is_some() {
+                self.shown.workloads.insert(key.clone());
+            } else if !self.shown.workloads.remove(&key) {
                 continue;
+            }
+            changes.push(Change::Group(key, lowered));
+        }
+    }
+
+    /// A workload's roles with what is missing of each, and their gates; and what there is to say of
+    /// it while pods of it are to be placed.
+    fn roles(&mut self, key: &GroupKey, record: &WorkloadRecord) -> (Vec<GatedRole>, Vec<Note>) {
+        let mut notes = record.while_due.to_vec();
+        let mut roles = Vec::with_capacity(record.roles.len());
+        let due = self.due(key, record);
+        for (at, role) in record.roles.iter().enumerate() {
+            let served = self.served_of(key, at as u16).to_vec();
+            let shape = &role.shape;
+            let wish = match &record.wish {
+                Ok(wish) if shape.align.is_empty() => wish,
+                Ok(_) | Err(_) => &shape.align,
             };
-            let group = self.lower_workload(&key, &record, missing, reference);
-            self.shown.workloads.insert(key.clone());
-            changes.push(Change::Group(key, Some(group)));
+            notes.extend(self.priority(&role.priority).1);
+            notes.extend(counted_note(shape, wish, &served));
+            let dependent = Dependent::Role(key.clone(), at as u16);
+            let (admits, never) = (self.admits(&dependent), self.never_admitted(&dependent));
+            notes.extend(self.admission_notes(Some(&role.draft), &dependent));
+            let found = self.claims_planned(&key.object.namespace, shape);
+            let volumes = uses(&shape.volumes, &key.object.namespace, &Mounter::Planned);
+            let (request, _) = self.request(shape, &record.wish, found, &served, never, volumes);
+            let missing = due.get(at).map_or(&[][..], Vec::as_slice);
+            let first = missing.first().and_then(|index| role.rank.of(*index));
+            let lowered = Role {
+                name: role.name.clone(),
+                request,
+                min: 0,
+                max: u32::try_from(missing.len()).unwrap_or(u32::MAX),
+                segment: None,
+                first_rank: first.unwrap_or(0),
+                admits,
+            };
+            roles.push((lowered, shape.gates.clone()));
         }
-    }
-
-    fn lower_workload(
-        &mut self,
-        key: &GroupKey,
-        record: &WorkloadRecord,
-        missing: u32,
-        reference: ObjectRef,
-    ) -> Group {
-        let (priority, note) = self.priority(&record.priority);
-        let served = self.served_of(key).to_vec();
-        let shape = &record.shape;
-        let wish = match &record.wish {
-            Ok(wish) if shape.align.is_empty() => wish,
-            Ok(_) | Err(_) => &shape.align,
-        };
-        let note = note.into_iter().chain(counted_note(shape, wish, &served));
-        self.report(reference, note.collect());
-        let found = self.claims_planned(&key.object.namespace, &record.shape);
-        let (request, _) = self.request(&record.shape, &record.wish, found, &served);
-        let first = self.planned(key, record, 1).first().map_or(0, |(index, _)| *index);
-        let role = Role {
-            name: self.interned.names.get(""),
-            request,
-            min: 0,
-            max: missing,
-            segment: None,
-            first_rank: first,
-        };
-        let since = record.header.since();
-        let group = self.group_with(role, priority, since, record.run_max_millis);
-        Group { gate: gate(&record.shape.gates), ..group }
-    }
-
-    /// How many pods of a workload do not exist yet and would be made now.
-    pub(super) fn missing(&self, key: &GroupKey, record: &WorkloadRecord) -> u32 {
-        if record.aside {
-            return 0;
+        if record.kind == WorkloadKind::DaemonSet {
+            let (nodes, more) = self.daemon_nodes(key, record);
+            let each = roles.pop();
+            roles = each.map_or_else(Vec::new, |each| on_each(&each, &nodes));
+            notes.extend(more.then(|| too_many_nodes(nodes.len())));
         }
-        let holds = self.owned(key, record).filter(|(_, pod)| keeps_place(record, &pod.life));
-        let missing =
-            record.wanted.saturating_sub(u32::try_from(holds.count()).unwrap_or(u32::MAX));
-        match &record.indexes {
-            // Indexes may run out before the count does, for those that failed are given up.
-            Some(_) => u32::try_from(self.planned(key, record, missing).len()).unwrap_or(missing),
-            None => missing,
-        }
+        notes.sort();
+        notes.dedup();
+        (roles, notes)
     }
 
-    /// The pods of a workload that exist.
-    pub(super) fn owned<'a>(
-        &'a self,
-        key: &GroupKey,
-        record: &'a WorkloadRecord,
-    ) -> impl Iterator<Item = (&'a PodKey, &'a PodRecord)> {
-        let keys = self.index.owned.get(key).into_iter().flatten();
-        keys.filter_map(|key| Some((key, self.objects.pods.get(key)?))).filter(|(_, pod)| {
-            pod.owner.as_ref().is_some_and(|owner| !owner.uid.differs(&record.header.uid))
-        })
-    }
-
-    /// Index and name of the first `count` pods of a workload that do not exist yet. Indices are
-    /// the lowest that no pod has; of an indexed Job, of those that have not ended. The API server
-    /// would add five random letters, so the names are ours.
-    pub(super) fn planned(
-        &self,
-        key: &GroupKey,
-        record: &WorkloadRecord,
-        count: u32,
-    ) -> Vec<(u32, Name)> {
-        let taken: BTreeSet<u32> = self
-            .owned(key, record)
-            .filter(|(_, pod)| keeps_place(record, &pod.life))
-            .filter_map(|(_, pod)| pod.index)
-            .collect();
-        let name = |index: u32| Name::new(&format!("{}-{index}", key.object.name));
-        let free = |(_, name): &(u32, Name)| {
-            let pod = Scoped { namespace: key.object.namespace.clone(), name: name.clone() };
-            !self.objects.pods.contains_key(&PodKey(pod))
-        };
-        let open: Box<dyn Iterator<Item = u32> + '_> = match &record.indexes {
-            Some(indexes) => Box::new(indexes.open.iter().cloned().flatten()),
-            None => Box::new(0..),
-        };
-        open.filter(|index| !taken.contains(index))
-            .map(|index| (index, name(index)))
-            .filter(free)
-            .take(count as usize)
-            .collect()
+    fn group_of(&self, record: &WorkloadRecord, roles: Vec<GatedRole>) -> Group {
+        // Of roles that differ the highest priority counts, and any gate holds all.
+        let priorities = record.roles.iter().map(|role| self.priority(&role.priority).0);
+        let priority = priorities.max().unwrap_or(0);
+        let run_max = record.roles.iter().filter_map(|role| role.run_max_millis).max();
+        let gates = roles.iter().filter(|(role, _)| role.max > 0).flat_map(|(_, gates)| gates);
+        let gates: BTreeSet<Name> = gates.cloned().collect();
+        let gates: Vec<Name> = gates.into_iter().collect();
+        let roles = roles.into_iter().map(|(role, _)| role).collect();
+        let group = self.group_with(roles, priority, record.header.since(), run_max);
+        Group { gate: gate(&gates), ..group }
     }
 }
 
-/// Whether no other pod is made in the place of this one.
-fn keeps_place(record: &WorkloadRecord, life: &Life) -> bool {
-    match life {
-        Life::Pending | Life::Foreign | Life::Bound(_) => true,
-        Life::Leaving | Life::Terminating(..) => record.keeps_leaving,
-        Life::Ended => false,
+/// The priority of a pod that names no class: of several defaults the API server takes the lowest.
+pub(super) fn default_priority(classes: &BTreeMap<Name, PriorityRecord>) -> i32 {
+    classes
+        .values()
+        .filter(|class| class.global_default)
+        .map(|class| class.value)
+        .min()
+        .unwrap_or(0)
+}
+
+/// The priority of a class, if there is one of that name.
+pub(super) fn priority_of(classes: &BTreeMap<Name, PriorityRecord>, name: &str) -> Option<i32> {
+    let system = || SYSTEM_PRIORITIES.iter().find(|(n, _)| *n == name).map(|(_, value)| *value);
+    classes.get(name).map(|class| class.value).or_else(system)
+}
+
+/// What a pod mounts.
+fn mounted(key: &PodKey, record: &PodRecord) -> Box<[VolumeUse]> {
+    let volumes = &record.shape.volumes;
+    if volumes.is_empty() {
+        return Box::default();
     }
+    let (pod, uid) = (&key.0.name, &record.header.uid);
+    let known = || Name::new(&uid.to_string());
+    let exists = !uid.is_none() || record.header.created.is_some();
+    let mounter = match record.life {
+        Life::Pending => Mounter::Pod(pod, exists.then(known)),
+        Life::Bound(_) | Life::Terminating(..) | Life::Foreign | Life::Leaving | Life::Ended => {
+            Mounter::OnNode(pod, known())
+        }
+    };
+    uses(volumes, &key.0.namespace, &mounter)
+}
+
+/// A pod on each of these nodes: a role of its own each, for its node is its own.
+fn on_each((role, gates): &GatedRole, nodes: &[Name]) -> Vec<GatedRole> {
+    let on = |(at, node): (u32, &Name)| {
+        let mut request = Request::clone(&role.request);
+        // The controller puts the node's name in the place of the required terms.
+        let term: NodeTerm = [NodeRequirement::NameIs(node.clone())].into();
+        request.node.required = Some([term].into());
+        // Those that are admitted are the first.
+        let out = role.admits.as_ref().filter(|admits| at >= admits.most);
+        let admits = out.map(|admits| Box::new(Admits { most: 0, fault: admits.fault.clone() }));
+        (Role { request: Shared::new(request), max: 1, admits, ..role.clone() }, gates.clone())
+    };
+    (0..).zip(nodes).map(on).collect()
+}
+
+fn too_many_nodes(planned: usize) -> Note {
+    let message = format!("It wants a pod on more nodes. The first {planned} are planned.");
+    (Severity::Warning, "spec".to_owned(), message)
 }
 
 /// Sorted, each once; the list is left empty.
@@ -602,8 +653,10 @@ pub(super) fn cluster_object(kind: Kind, name: &str) -> ObjectRef {
     ObjectRef { kind, namespace: String::new(), name: name.to_owned() }
 }
 
-pub(super) fn workload_kind(key: &GroupKey) -> Kind {
-    if key.kind.as_str() == "job" { Kind::Job } else { Kind::Deployment }
+pub(crate) fn workload_kind(key: &GroupKey) -> Kind {
+    let word = key.kind.as_str();
+    let found = WorkloadKind::ALL.iter().copied().find(|kind| kind.word() == word);
+    Kind::Workload(found.unwrap_or(WorkloadKind::Job))
 }
 
 fn gate(gates: &[Name]) -> Gate {

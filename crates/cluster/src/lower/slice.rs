@@ -5,10 +5,11 @@
 //! can tell apart share a profile, and with it every verdict.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use phalanx_engine::{
     Access, AttributeValue, Binding, Capacity, CapacityPolicy, CounterSet, Device, Granting, Name,
-    Pool, PoolKey, ProfileId, Reach, Shared, Slice, Taint, Traits,
+    Place, Pool, PoolKey, ProfileId, Reach, Shared, Slice, Taint, Traits,
 };
 use phalanx_objects::Quantity;
 use phalanx_objects::core::NodeSelector;
@@ -19,11 +20,11 @@ use phalanx_objects::resource::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intern::{AttributeName, Attributes, Names, Value, Written, comparable, nanos};
+use super::place::Seat;
 use super::record::{DeviceKind, DeviceRecord, Header, SliceRecord, TaintRuleRecord};
 use super::rules;
 use super::selector::Live;
 use crate::compat::{Allocator, Compat, Gate};
-use crate::finding::Source;
 
 /// A note about an object: path and sentence. What it is worth is said where it is made.
 pub(crate) type Note = (crate::finding::Severity, String, String);
@@ -39,7 +40,7 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// The compact form of a slice.
-    pub(crate) fn slice(&mut self, object: &ResourceSlice, source: Source) -> SliceRecord {
+    pub(crate) fn slice(&mut self, object: &ResourceSlice, header: Header) -> SliceRecord {
         let spec = &object.spec;
         let driver = self.names.get(&spec.driver);
         let partitionable = self.compat.is_on(Gate::DRAPartitionableDevices);
@@ -58,12 +59,14 @@ impl Reader<'_> {
                 "spec",
             )
         };
-        let mut devices = Vec::new();
+        let mut devices = Vec::with_capacity(spec.devices.len());
+        let kinds = Vec::with_capacity(spec.devices.len());
+        let mut beside = Beside { kinds, ..Beside::default() };
         for (index, device) in spec.devices.iter().enumerate() {
-            devices.push(self.device(&driver, device, per_device.then_some(index)));
+            devices.push(self.device(&driver, device, per_device.then_some(index), &mut beside));
         }
         SliceRecord {
-            header: Header::new(&object.metadata, source),
+            header,
             name: self.names.get(&object.metadata.name),
             generation: spec.pool.generation,
             slice_count: spec.pool.resource_slice_count,
@@ -155,40 +158,83 @@ impl Reader<'_> {
     }
 
     /// The compact form of a device; with its index where each device says which nodes reach it.
-    fn device(
+    fn device<'o>(
         &mut self,
         driver: &Name,
-        device: &ObjectDevice,
+        device: &'o ObjectDevice,
         reaching: Option<usize>,
+        beside: &mut Beside<'o>,
     ) -> DeviceRecord {
-        let mut attributes: BTreeMap<AttributeName, Value> = BTreeMap::new();
-        for (name, value) in &device.attributes {
-            let full = name.contains('/');
-            let id = self.attributes.name(driver, name);
-            let value = self.attributes.value(value);
-            // Where a name stands with and without the driver's domain, the full one counts.
-            if full {
-                attributes.insert(id, value);
-            } else {
-                attributes.entry(id).or_insert(value);
-            }
+        let place = self.attributes(driver, device, beside);
+        let mut attributes: Vec<(AttributeName, bool, Value)> =
+            beside.attributes.iter().map(|a| (a.id, !a.full, a.value)).collect();
+        // Where a name stands with and without the driver's domain, the full one counts.
+        attributes.sort_unstable();
+        attributes.dedup_by_key(|(id, ..)| *id);
+        let kind = match beside.kind(device, &place).filter(|_| reaching.is_none()) {
+            Some(alike) => alike,
+            None => self.kind(device, place, reaching),
+        };
+        beside.kinds.push((device, kind.clone()));
+        DeviceRecord {
+            name: self.names.get(&device.name),
+            attributes: attributes.into_iter().map(|(id, _, value)| (id, value)).collect(),
+            kind,
         }
-        let kind = self.kind(device, reaching);
-        let kind = match self.kinds.get(&kind) {
+    }
+
+    /// Reads the attributes of a device; answers where it sits.
+    fn attributes<'o>(
+        &mut self,
+        driver: &Name,
+        device: &'o ObjectDevice,
+        beside: &mut Beside<'o>,
+    ) -> Place {
+        std::mem::swap(&mut beside.before, &mut beside.attributes);
+        beside.attributes.clear();
+        let mut before = beside.before.iter().copied().peekable();
+        let mut seat = Seat::default();
+        for (spelled, value) in &device.attributes {
+            while before.next_if(|known| known.spelled < spelled.as_str()).is_some() {}
+            let known = before.next_if(|known| known.spelled == spelled);
+            let id = match &known {
+                Some(known) => known.id,
+                None => self.attributes.name(driver, spelled),
+            };
+            let same = known.filter(|k| self.attributes.value_of(k.value) == Some(value));
+            let value = match same {
+                Some(known) => known.value,
+                None => self.attributes.value(value),
+            };
+            seat.see(self.attributes.tells(id), value);
+            let full = known.map_or_else(|| spelled.contains('/'), |known| known.full);
+            beside.attributes.push(Attribute { spelled, full, id, value });
+        }
+        seat.place(self.attributes, self.names)
+    }
+
+    fn kind(
+        &mut self,
+        device: &ObjectDevice,
+        place: Place,
+        reaching: Option<usize>,
+    ) -> Shared<DeviceKind> {
+        let kind = self.new_kind(device, place, reaching);
+        match self.kinds.get(&kind) {
             Some(shared) => shared.clone(),
             None => {
                 self.kinds.insert(kind.clone());
                 kind
             }
-        };
-        DeviceRecord {
-            name: self.names.get(&device.name),
-            attributes: attributes.into_iter().collect(),
-            kind,
         }
     }
 
-    fn kind(&mut self, device: &ObjectDevice, reaching: Option<usize>) -> Shared<DeviceKind> {
+    fn new_kind(
+        &mut self,
+        device: &ObjectDevice,
+        place: Place,
+        reaching: Option<usize>,
+    ) -> Shared<DeviceKind> {
         let multiple = device.allow_multiple_allocations;
         let capacity = device.capacity.iter().map(|(name, c)| self.capacity(name, c)).collect();
         let reach = reaching.map(|index| {
@@ -200,7 +246,6 @@ impl Reader<'_> {
                 &format!("spec.devices[{index}]"),
             )
         });
-        let place = super::place::place(&device.attributes, self.names);
         Shared::new(DeviceKind {
             place,
             capacity,
@@ -296,6 +341,52 @@ impl Reader<'_> {
     }
 }
 
+/// The devices of a slice that were read already: the next is mostly like one of them.
+#[derive(Default)]
+struct Beside<'o> {
+    /// Attributes of the last, in the order of their names as it spells them.
+    attributes: Vec<Attribute<'o>>,
+    /// Those of the one before it.
+    before: Vec<Attribute<'o>>,
+    kinds: Vec<(&'o ObjectDevice, Shared<DeviceKind>)>,
+}
+
+/// An attribute as a device spells it.
+#[derive(Clone, Copy)]
+struct Attribute<'o> {
+    spelled: &'o str,
+    /// Whether it is spelled with its domain.
+    full: bool,
+    id: AttributeName,
+    value: Value,
+}
+
+/// How many devices are compared with the next, before it is read by itself.
+const BESIDE_MAX: usize = 4;
+
+impl Beside<'_> {
+    /// What one of the last devices has in common with this one, if that is all but name and
+    /// attributes.
+    fn kind(&self, device: &ObjectDevice, place: &Place) -> Option<Shared<DeviceKind>> {
+        let mut last = self.kinds.iter().rev().take(BESIDE_MAX);
+        let alike = last.find(|(other, kind)| kind.place == *place && is_alike(other, device))?;
+        Some(alike.1.clone())
+    }
+}
+
+/// Whether two devices differ in nothing but their names, attributes and the nodes that they name.
+fn is_alike(a: &ObjectDevice, b: &ObjectDevice) -> bool {
+    let mut amounts = a.capacity.values().zip(b.capacity.values());
+    a.allow_multiple_allocations == b.allow_multiple_allocations
+        && a.capacity == b.capacity
+        && a.consumes_counters == b.consumes_counters
+        && a.taints == b.taints
+        && a.binds_to_node == b.binds_to_node
+        && a.binding_conditions == b.binding_conditions
+        && a.binding_failure_conditions == b.binding_failure_conditions
+        && amounts.all(|(a, b)| Written(a.value) == Written(b.value))
+}
+
 /// Whether kube-scheduler counts the steps of a range in thousandths: all of it are multiples of one
 /// that 64 bits hold, and a step is at least one.
 fn is_exact((min, max, step): (Option<i128>, Option<i128>, Option<i128>)) -> bool {
@@ -315,26 +406,27 @@ pub(crate) fn device_taint(taint: &DeviceTaint, names: &mut Names) -> Option<Tai
 pub(crate) struct Projection {
     pub(crate) driver: Name,
     pub(crate) allow_multiple: bool,
-    pub(crate) attributes: Box<[(AttributeName, Value)]>,
-    pub(crate) capacity: Box<[(Name, Written)]>,
+    pub(crate) attributes: Vec<(AttributeName, Value)>,
+    pub(crate) capacity: Vec<(Name, Written)>,
 }
 
 /// All projections that ever were, and how many pools have each now.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Profiles {
-    ids: FxHashMap<Projection, ProfileId>,
-    entries: Vec<(Projection, u32)>,
+    ids: FxHashMap<Arc<Projection>, ProfileId>,
+    entries: Vec<(Arc<Projection>, u32)>,
     /// Profiles that no pool had before.
     pub(crate) fresh: Vec<ProfileId>,
 }
 
 impl Profiles {
-    fn add(&mut self, projection: Projection) -> ProfileId {
-        if let Some(id) = self.ids.get(&projection) {
+    fn add(&mut self, projection: &Projection) -> ProfileId {
+        if let Some(id) = self.ids.get(projection) {
             return *id;
         }
         let id = ProfileId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
-        self.ids.insert(projection.clone(), id);
+        let projection = Arc::new(projection.clone());
+        self.ids.insert(Arc::clone(&projection), id);
         self.entries.push((projection, 0));
         id
     }
@@ -357,7 +449,7 @@ impl Profiles {
     }
 
     pub(crate) fn get(&self, id: ProfileId) -> Option<&Projection> {
-        self.entries.get(id.0 as usize).map(|(projection, _)| projection)
+        self.entries.get(id.0 as usize).map(|(projection, _)| &**projection)
     }
 
     /// The profiles that some pool has.
@@ -384,6 +476,14 @@ pub(crate) struct PoolLowering<'a> {
     pub(crate) profiles: &'a mut Profiles,
     pub(crate) traits: &'a mut FxHashSet<Shared<Traits>>,
     pub(crate) rules: &'a BTreeMap<Name, TaintRuleRecord>,
+    /// The attributes that live constraints compare and some device has.
+    pub(crate) compared: Vec<(Name, AttributeName)>,
+}
+
+/// The devices of a pool that were lowered already: the next is mostly like one of them.
+struct Lowered<'a> {
+    projection: Projection,
+    last: Vec<(&'a Shared<DeviceKind>, Shared<Traits>)>,
 }
 
 impl PoolLowering<'_> {
@@ -391,17 +491,21 @@ impl PoolLowering<'_> {
     pub(crate) fn pool(
         &mut self,
         key: &PoolKey,
-        slices: &BTreeMap<Name, std::sync::Arc<SliceRecord>>,
+        slices: &BTreeMap<Name, Arc<SliceRecord>>,
     ) -> (Pool, BTreeMap<ProfileId, Alike>) {
         let rules: Vec<TaintRuleRecord> =
             self.rules.values().filter(|rule| rule.may_touch(key)).cloned().collect();
         let newest = slices.values().map(|slice| slice.generation).max();
         let mut profiles: BTreeMap<ProfileId, Alike> = BTreeMap::new();
-        let mut lowered = Vec::new();
+        let (attributes, capacity) = (Vec::new(), Vec::new());
+        let projection =
+            Projection { driver: key.driver.clone(), allow_multiple: false, attributes, capacity };
+        let mut beside = Lowered { projection, last: Vec::new() };
+        let mut lowered = Vec::with_capacity(slices.len());
         for (name, slice) in slices {
             let mut devices = Vec::with_capacity(slice.devices.len());
             for device in slice.devices.iter().filter(|_| !slice.opaque) {
-                let traits = self.traits(&key.driver, device, &rules);
+                let traits = self.traits(device, &rules, &mut beside);
                 let alike = profiles.entry(traits.profile).or_default();
                 if Some(slice.generation) == newest {
                     alike.count += 1;
@@ -423,21 +527,33 @@ impl PoolLowering<'_> {
         (Pool { slices: lowered }, profiles)
     }
 
-    fn traits(
+    fn traits<'d>(
         &mut self,
-        driver: &Name,
-        device: &DeviceRecord,
+        device: &'d DeviceRecord,
         rules: &[TaintRuleRecord],
+        beside: &mut Lowered<'d>,
     ) -> Shared<Traits> {
         let kind = &device.kind;
+        self.project(device, &mut beside.projection);
+        let profile = self.profiles.add(&beside.projection);
+        let attributes = self.attributes_compared(device);
+        let is_it = |(other, traits): &&(&Shared<DeviceKind>, Shared<Traits>)| {
+            other.same(kind) && traits.profile == profile && *traits.attributes == *attributes
+        };
+        let mut last = beside.last.iter().rev().take(BESIDE_MAX);
+        if rules.is_empty()
+            && let Some((_, traits)) = last.find(is_it)
+        {
+            return traits.clone();
+        }
         let mut taints: Vec<Taint> = kind.taints.to_vec();
         let names_it =
             |rule: &&TaintRuleRecord| rule.device.as_ref().is_none_or(|name| *name == device.name);
         taints.extend(rules.iter().filter(names_it).filter_map(|rule| rule.taint.clone()));
         let consumable = self.compat.is_on(Gate::DRAConsumableCapacity);
         let traits = Shared::new(Traits {
-            profile: self.profile(driver, device),
-            attributes: self.compared(device),
+            profile,
+            attributes: attributes.into(),
             capacity: if consumable { kind.capacity.clone() } else { sizes(&kind.capacity) },
             counters: kind.counters.clone(),
             taints: taints.into(),
@@ -449,48 +565,44 @@ impl PoolLowering<'_> {
             access: kind.access.clone(),
             groups: kind.groups.clone(),
         });
-        match self.traits.get(&traits) {
+        let traits = match self.traits.get(&traits) {
             Some(shared) => shared.clone(),
             None => {
                 self.traits.insert(traits.clone());
                 traits
             }
-        }
+        };
+        beside.last.push((kind, traits.clone()));
+        traits
     }
 
-    fn profile(&mut self, driver: &Name, device: &DeviceRecord) -> ProfileId {
+    /// What live selectors can tell about a device of the projection's driver.
+    fn project(&self, device: &DeviceRecord, to: &mut Projection) {
         let reads = |(name, value): &&(AttributeName, Value)| {
             self.live.reads_attribute(*name) || self.attributes.is_broken(*value)
         };
-        let attributes = device.attributes.iter().filter(reads).copied().collect();
+        to.attributes.clear();
+        to.attributes.extend(device.attributes.iter().filter(reads));
         let capacities = device.kind.capacity.iter().zip(&device.kind.written);
-        let capacity = capacities
-            .filter(|(c, _)| self.live.reads_capacity(driver, &c.name))
-            .map(|(c, written)| (c.name.clone(), *written))
-            .collect();
-        let allow_multiple = self.live.reads_sharing() && device.kind.allow_multiple == Some(true);
-        self.profiles.add(Projection {
-            driver: driver.clone(),
-            allow_multiple,
-            attributes,
-            capacity,
-        })
+        let read = capacities.filter(|(c, _)| self.live.reads_capacity(&to.driver, &c.name));
+        to.capacity.clear();
+        to.capacity.extend(read.map(|(c, written)| (c.name.clone(), *written)));
+        to.allow_multiple = self.live.reads_sharing() && device.kind.allow_multiple == Some(true);
     }
 
     /// The attributes that a live constraint compares.
-    fn compared(&mut self, device: &DeviceRecord) -> Box<[(Name, AttributeValue)]> {
+    fn attributes_compared(&mut self, device: &DeviceRecord) -> Vec<(Name, AttributeValue)> {
         let lists = self.compat.is_on(Gate::DRAListTypeAttributes);
         let mut compared = Vec::new();
-        for name in self.live.compared() {
-            let Some(id) = self.attributes.find(name) else { continue };
-            let found = device.attributes.binary_search_by_key(&id, |(name, _)| *name);
+        for (name, id) in &self.compared {
+            let found = device.attributes.binary_search_by_key(id, |(name, _)| *name);
             let Some(value) = found.ok().and_then(|at| device.attributes.get(at)) else { continue };
             let Some(value) = self.attributes.value_of(value.1) else { continue };
             if let Some(value) = comparable_if(value, lists, self.names) {
                 compared.push((name.clone(), value));
             }
         }
-        compared.into()
+        compared
     }
 }
 

@@ -10,7 +10,7 @@ use super::settle::{object, workload_kind};
 use super::{Dependent, Lowering};
 use crate::finding::{Finding, Severity, Source};
 
-/// A check of kube-scheduler, or a step of admission, that is not done here.
+/// A check of kube-scheduler that is not done here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Unchecked {
     /// NodePorts.
@@ -23,23 +23,17 @@ pub(crate) enum Unchecked {
     Repels,
     /// PodTopologySpread.
     Spread,
-    /// VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits.
-    Volumes,
-    /// What admission adds from the RuntimeClass.
-    RuntimeClass,
     /// The node that was promised to the pod.
     Nominated,
 }
 
 impl Unchecked {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 6] = [
         Self::HostPorts,
         Self::PodAffinity,
         Self::PodAntiAffinity,
         Self::Repels,
         Self::Spread,
-        Self::Volumes,
-        Self::RuntimeClass,
         Self::Nominated,
     ];
 
@@ -66,16 +60,6 @@ impl Unchecked {
                 "has topologySpreadConstraints with DoNotSchedule",
                 refuse,
             ),
-            Self::Volumes => (
-                "use persistent or ephemeral volumes",
-                "uses persistent or ephemeral volumes",
-                refuse,
-            ),
-            Self::RuntimeClass => (
-                "name a RuntimeClass",
-                "names a RuntimeClass",
-                "its overhead and node selector may come on top for",
-            ),
             Self::Nominated => (
                 "have a nominatedNodeName",
                 "has a nominatedNodeName",
@@ -94,22 +78,18 @@ impl UncheckedSet {
         Self(self.0 | u8::from(is) << kind as u8)
     }
 
-    /// What a pod asks for that is not on a node. The API server has already added what the
-    /// RuntimeClass of a `created` pod says.
-    pub(crate) fn of_waiting(spec: &PodSpec, created: bool) -> Self {
+    /// What a pod asks for that is not on a node.
+    pub(crate) fn of_waiting(spec: &PodSpec) -> Self {
         let ports = spec.containers.iter().chain(&spec.init_containers).any(|c| c.ports.0);
         let affinity = spec.affinity.as_ref();
         let near = |a: &phalanx_objects::core::PodAffinity| {
             a.required_during_scheduling_ignored_during_execution.0
         };
-        let runtime = spec.runtime_class_name.as_ref().is_some_and(|name| !name.is_empty());
         Self::default()
             .with(Unchecked::HostPorts, ports)
             .with(Unchecked::PodAffinity, affinity.is_some_and(|a| near(&a.pod_affinity)))
             .with(Unchecked::PodAntiAffinity, affinity.is_some_and(|a| near(&a.pod_anti_affinity)))
             .with(Unchecked::Spread, spec.topology_spread_constraints.0)
-            .with(Unchecked::Volumes, spec.volumes.0)
-            .with(Unchecked::RuntimeClass, runtime && !created)
     }
 
     /// As it is, and that a node was promised to the pod where one was.
@@ -154,7 +134,7 @@ impl Lowering {
         let (first, source) = first?;
         let (name, object) = match first {
             Dependent::Pod(pod) => (pod.0.to_string(), object(Kind::Pod, &pod.0)),
-            Dependent::Workload(key) => {
+            Dependent::Role(key, _) => {
                 let object = object(workload_kind(key), &key.object);
                 (format!("of {object}"), object)
             }
@@ -182,9 +162,9 @@ impl Lowering {
     fn pods_of(&self, asker: &Dependent) -> Option<(u32, &Source)> {
         match asker {
             Dependent::Pod(key) => Some((1, &self.objects.pods.get(key)?.header.source)),
-            Dependent::Workload(key) => {
+            Dependent::Role(key, role) => {
                 let record = self.objects.workloads.get(key)?;
-                Some((self.missing(key, record), &record.header.source))
+                Some((self.missing(key, record, *role), &record.header.source))
             }
         }
     }

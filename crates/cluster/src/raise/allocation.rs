@@ -79,7 +79,8 @@ pub(crate) struct Granted<'a> {
     pub grants: Vec<&'a Grant>,
     /// The node.
     pub node: &'a str,
-    /// The time of the allocation, recorded where binding conditions are awaited.
+    /// The time of the allocation, recorded where this Kubernetes has binding conditions, whether or
+    /// not a device has any.
     pub now: Option<jiff::Timestamp>,
 }
 
@@ -95,11 +96,10 @@ pub(crate) fn allocate(
         .enumerate()
         .map(|(index, grant)| result(granted, index, grant, slices))
         .collect();
-    let awaits = results.iter().any(|result| !result.binding_conditions.is_empty());
     AllocationResult {
         devices: DeviceAllocationResult { config: config(granted, objects), results },
         node_selector: node_selector(granted, slices),
-        allocation_timestamp: granted.now.filter(|_| awaits),
+        allocation_timestamp: granted.now,
     }
 }
 

@@ -9,7 +9,7 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::{
     Bind, Draft, Effect, Granted, PLANNED, POD_CLAIM_NAME, PodStatusWrite, SliceIndex, allocate,
-    api_time, extended, placeholder_uid, user,
+    api_time, extended, placeholder_uid, user, volumes,
 };
 use crate::lower::{ClaimInfo, ClaimName, GroupInfo, PodInfo};
 use crate::plan::Plan;
@@ -24,7 +24,7 @@ pub fn raise(world: &World, plan: &Plan) -> Vec<Effect> {
     for claim in world.lowering().left_over() {
         let reference = claim_reference(&claim);
         raiser.take(&reference);
-        raiser.draft.release(&reference);
+        raiser.draft.delete(&reference);
     }
     for act in &plan.decision.acts {
         match act {
@@ -71,7 +71,7 @@ impl Raiser<'_> {
         let name = pod.key.0.name.to_string();
         let created = !pod.uid.is_empty();
         let uid = if created { pod.uid.clone() } else { placeholder_uid(&name) };
-        let mut after = Vec::new();
+        let mut after = volumes::write(&mut self.draft, self.objects, info, pod, seat);
         for (at, claim) in pod.claims.iter().enumerate() {
             match &claim.claim {
                 ClaimName::Real(key) => self.take(&claim_reference(key)),
@@ -89,6 +89,7 @@ impl Raiser<'_> {
             uid,
             planned: !created,
             spec_of: crate::view::object_of(info),
+            role: pod.role,
             node: seat.node.0.to_string(),
         };
         self.draft.bind(bind, after);
@@ -116,11 +117,17 @@ impl Raiser<'_> {
                 uid: &claim_uid,
                 grants,
                 node: &seat.node.0,
-                now: self.plan.options.now.and_then(api_time),
+                now: self.recorded(),
             };
             allocate(&granted, &self.slices, self.objects)
         });
         self.draft.reserve(&reference, allocation, user(name, uid))
+    }
+
+    /// The time that kube-scheduler records in an allocation (`bindClaim`).
+    fn recorded(&self) -> Option<jiff::Timestamp> {
+        let records = self.world.lowering().compat().awaits_conditions();
+        self.plan.options.now.filter(|_| records).and_then(api_time)
     }
 
     /// Makes the claim for those of a pod's extended resources that the node gives devices for, and
@@ -132,16 +139,16 @@ impl Raiser<'_> {
         seat: &Seat,
         (name, uid): (&str, &str),
     ) -> Option<super::EffectId> {
-        let claim = self.world.lowering().extended_claim(&info.key, &pod.key, &seat.node)?;
+        let claim = self.world.lowering().extended_claim(&info.key, pod, &seat.node)?;
         self.draft.create(extended::made(pod, &claim, uid));
         let after = self.reserve(&claim, pod.claims.len(), seat, (name, uid));
-        let spec = crate::audit::pod_spec(self.objects, &crate::view::object_of(info))?;
+        let spec = crate::lower::pod_spec(self.objects, &crate::view::object_of(info), pod.role)?;
         let write = PodStatusWrite {
             namespace: pod.key.0.namespace.to_string(),
             pod: name.to_owned(),
             uid: uid.to_owned(),
             planned: pod.uid.is_empty(),
-            status: extended::mappings(spec, &claim),
+            status: extended::mappings(&spec, &claim),
         };
         Some(self.draft.pod_status(write, after))
     }

@@ -1,13 +1,15 @@
 //! Effects as manifests: each claim as all the writes leave it, what is said in a pod's status, and
 //! each Binding. A claim that is given up first is two documents, for the API server refuses one
-//! allocation in place of another.
+//! allocation in place of another. A claim that is deleted is a document that says so in an
+//! annotation.
 
 use std::collections::BTreeMap;
 
+use phalanx_objects::resource::{ResourceClaim, ResourceClaimStatus};
 use phalanx_objects::{Object, ObjectRef};
 use serde_json::{Value, json};
 
-use super::{Bind, Effect, PLANNED, PodStatusWrite, Write, reference};
+use super::{Bind, DELETED, Effect, PLANNED, PodStatusWrite, Write, reference, volumes};
 
 /// The documents: each claim where it is first written, as the last write leaves it, and so before
 /// the Bindings of the pods that use it. A release stands alone, before what follows it.
@@ -28,7 +30,12 @@ pub fn manifests(effects: &[Effect]) -> Vec<Value> {
                     places.remove(&of);
                 }
             }
+            // What follows of it says it.
+            Write::Unprotect(_) => {}
+            Write::DeleteClaim(claim) => documents.push(deleted(claim)),
             Write::PodStatus(status) => documents.push(pod_status(status)),
+            Write::KeepVolume(write) => documents.push(volumes::kept(write)),
+            Write::SelectNode(write) => documents.push(volumes::selected(write)),
             Write::Bind(bind) => documents.push(binding(bind)),
         }
     }
@@ -41,11 +48,28 @@ fn is_release(write: &Write) -> bool {
         Write::ClaimStatus(claim) => {
             claim.status.allocation.is_none() && claim.status.reserved_for.is_empty()
         }
-        Write::CreateClaim(_) | Write::Finalize(_) | Write::PodStatus(_) | Write::Bind(_) => false,
+        Write::CreateClaim(_)
+        | Write::Finalize(_)
+        | Write::Unprotect(_)
+        | Write::DeleteClaim(_)
+        | Write::PodStatus(_)
+        | Write::KeepVolume(_)
+        | Write::SelectNode(_)
+        | Write::Bind(_) => false,
     }
 }
 
-fn claim_document(claim: &phalanx_objects::resource::ResourceClaim) -> Value {
+/// A claim that goes, as no manifest can say it: its name, marked, without finalizer and status.
+fn deleted(claim: &ResourceClaim) -> Value {
+    let mut claim = claim.clone();
+    claim.status = ResourceClaimStatus::default();
+    let mark = (DELETED.to_owned(), "true".to_owned());
+    let annotations = claim.metadata.annotations.iter().map(|(k, v)| (k.clone(), v.clone()));
+    claim.metadata.annotations = annotations.chain([mark]).collect();
+    claim_document(&claim)
+}
+
+fn claim_document(claim: &ResourceClaim) -> Value {
     let object = Object::ResourceClaim(Box::new(claim.clone()));
     // The type has no map whose keys are not strings, and no number that JSON lacks.
     let mut document = serde_json::to_value(&object).unwrap_or(Value::Null);

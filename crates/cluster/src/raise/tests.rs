@@ -18,7 +18,9 @@ fn read<T: DeserializeOwned>(value: Value) -> T {
 
 fn put(objects: &mut Objects, object: Object) {
     let event = ObjectEvent::Applied(Box::new(object), Source::default());
-    objects.take(crate::lower::named(event));
+    if let ObjectEvent::Applied(object, source) = crate::lower::named(event) {
+        objects.put(object.reference(), *object, source);
+    }
 }
 
 fn slice(driver: &str, pool: &str, spec: Value, devices: Value) -> Object {
@@ -117,6 +119,7 @@ fn an_allocation_is_written_as_kube_scheduler_writes_it() {
             "nodeSelector": {"nodeSelectorTerms": [
                 {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]},
             ]},
+            "allocationTimestamp": "1970-01-01T00:00:00Z",
         })
     );
 }
@@ -205,8 +208,12 @@ fn a_claim_is_finalized_then_allocated_and_reserved_then_the_pod_is_bound() {
             let word = match &effect.write {
                 Write::CreateClaim(_) => "create",
                 Write::Finalize(_) => "finalize",
+                Write::Unprotect(_) => "unprotect",
+                Write::DeleteClaim(_) => "delete",
                 Write::ClaimStatus(_) => "status",
                 Write::PodStatus(_) => "status",
+                Write::KeepVolume(_) => "keep",
+                Write::SelectNode(_) => "select",
                 Write::Bind(_) => "bind",
             };
             (word, effect.after.iter().map(|id| id.0).collect())
@@ -262,6 +269,7 @@ fn bind(pod: &str, uid: &str) -> Bind {
         uid: uid.into(),
         planned: false,
         spec_of: ObjectRef { kind: Kind::Pod, namespace: "ml".into(), name: pod.into() },
+        role: 0,
         node: "node-1".into(),
     }
 }

@@ -74,7 +74,7 @@ fn wishes<'a>(
     pod: &'a PodInfo,
 ) -> Vec<(Option<&'a ClaimInfo>, AlignRule)> {
     let mut all: Vec<(Option<&ClaimInfo>, AlignRule)> = Vec::new();
-    let of_pod = first_of(world, &of_pod(info));
+    let of_pod = of_pod(world, info, pod);
     all.extend(of_pod.into_iter().map(|rule| (None, rule)));
     for claim in &pod.claims {
         let key = claim.claim.key();
@@ -89,43 +89,58 @@ fn wishes<'a>(
     all
 }
 
-/// Where a pod's own wish may stand: on itself, else on its workload.
-fn of_pod(info: &GroupInfo) -> Vec<ObjectRef> {
+/// A pod's own wish: on itself, else on its workload.
+fn of_pod(world: &World, info: &GroupInfo, pod: &PodInfo) -> Vec<AlignRule> {
+    let Some(objects) = world.objects() else { return Vec::new() };
     let owner = info.owner.as_ref().map(|owner| ObjectRef {
-        kind: if owner.kind.as_str() == "job" { Kind::Job } else { Kind::Deployment },
+        kind: crate::lower::workload_kind(owner),
         namespace: owner.object.namespace.to_string(),
         name: owner.object.name.to_string(),
     });
-    std::iter::once(object_of(info)).chain(owner).collect()
+    let own = crate::lower::metas(objects, &object_of(info), pod.role);
+    let own = own.iter().map(|meta| &**meta);
+    let owner = owner.iter().filter_map(|owner| objects.get(owner)).map(Object::metadata);
+    first_rules(own.chain(owner))
 }
 
 /// The rules of the first of these objects that has any.
 fn first_of(world: &World, objects: &[ObjectRef]) -> Vec<AlignRule> {
     let all = objects.iter().filter_map(|object| world.objects()?.get(object));
-    let rules = all
-        .flat_map(metas)
-        .filter_map(|meta| AlignRule::parse(meta.annotations.get(ALIGN_ANNOTATION)?).ok());
-    rules.into_iter().find(|rules| !rules.is_empty()).unwrap_or_default()
+    first_rules(all.flat_map(metas))
 }
 
-/// The metadata of an object that may carry a wish, the one that counts first.
+/// The first rules that one of these carries.
+fn first_rules<'a>(metas: impl Iterator<Item = &'a ObjectMeta>) -> Vec<AlignRule> {
+    let mut rules =
+        metas.filter_map(|meta| AlignRule::parse(meta.annotations.get(ALIGN_ANNOTATION)?).ok());
+    rules.find(|rules| !rules.is_empty()).unwrap_or_default()
+}
+
+/// The metadata of a claim, or of a template of claims, that may carry a wish, that which counts first.
 fn metas(object: &Object) -> Vec<&ObjectMeta> {
     match object {
-        Object::Pod(pod) => vec![&pod.metadata],
         Object::ResourceClaim(claim) => vec![&claim.metadata],
         Object::ResourceClaimTemplate(template) => {
             vec![&template.spec.metadata, &template.metadata]
         }
-        Object::Job(job) => vec![&job.spec.template.metadata, &job.metadata],
-        Object::Deployment(deployment) => {
-            vec![&deployment.spec.template.metadata, &deployment.metadata]
-        }
         Object::Node(_)
+        | Object::Pod(_)
+        | Object::Workload(_)
         | Object::Namespace(_)
         | Object::PriorityClass(_)
+        | Object::RuntimeClass(_)
+        | Object::LimitRange(_)
+        | Object::ResourceQuota(_)
         | Object::ResourceSlice(_)
         | Object::DeviceClass(_)
         | Object::DeviceTaintRule(_)
+        | Object::PersistentVolume(_)
+        | Object::PersistentVolumeClaim(_)
+        | Object::StorageClass(_)
+        | Object::CSINode(_)
+        | Object::CSIDriver(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeAttachment(_)
         | Object::NodeTopology(_) => Vec::new(),
     }
 }

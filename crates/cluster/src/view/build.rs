@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use phalanx_engine::{
-    Act, ClaimKey, Cost, DeviceOrder, Example, Facts, Grant, GroupKey, Name, PodKey, Report, Seat,
-    Short, Tally, Timestamp, Verdict, Why,
+    Act, ClaimKey, Cost, DeviceFacts, DeviceKey, DeviceOrder, Example, Facts, Grant, GroupKey,
+    Name, PodKey, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
 };
+use phalanx_objects::resource::DeviceClaim;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::align;
@@ -22,7 +23,7 @@ use crate::finding::{Finding, Severity};
 use crate::lower::{ClaimName, GroupInfo, PodInfo, is_device_counter};
 use crate::plan::{Plan, why, why_short};
 use crate::raise::{quantity, share_id};
-use crate::words::{self, Words};
+use crate::words::{self, PartWords, Words};
 use crate::world::World;
 
 /// What is shown beside the plan itself.
@@ -104,7 +105,7 @@ fn cures_of(
     let Some(info) = world.lowering().group(group) else { return (Vec::new(), true) };
     let asked = if known.is_some() { None } else { account(world, plan, group) };
     let Some(report) = known.or(asked.as_ref()) else { return (Vec::new(), true) };
-    let subject = subject(&info, seats_of(plan, group).len());
+    let subject = subject(&info, seats_of(plan, group));
     let (found, all_tried) = cures(world, bench, plan, &subject, report, trials);
     (found.iter().map(cure_view).collect(), all_tried)
 }
@@ -124,9 +125,13 @@ fn cure_view(edit: &Edit) -> CureView {
     CureView { edit: edit.to_string(), message: words::cure_sentence(edit) }
 }
 
-fn subject(info: &GroupInfo, placed: usize) -> Subject {
-    let claims =
-        info.roles.iter().flat_map(|role| &role.pods).next().map_or(&[][..], |pod| &pod.claims);
+/// What a cure is looked for: the first role of a group that is short.
+fn subject(info: &GroupInfo, seats: &[Seat]) -> Subject {
+    let given = |at: usize| seats.iter().filter(|seat| usize::from(seat.role) == at).count();
+    let mut short = info.roles.iter().enumerate().filter(|(at, role)| role.pods.len() > given(*at));
+    let any = || info.roles.iter().find_map(|role| role.pods.first());
+    let pod = short.next().and_then(|(_, role)| role.pods.first()).or_else(any);
+    let claims = pod.map_or(&[][..], |pod| &pod.claims);
     let of_claim = |claim: &crate::lower::ClaimInfo| {
         let (kind, name) = match (&claim.claim, &claim.template) {
             (ClaimName::Planned(_), Some(template)) => (Kind::ResourceClaimTemplate, template),
@@ -141,7 +146,8 @@ fn subject(info: &GroupInfo, placed: usize) -> Subject {
         group: info.key.clone(),
         spec_of: object_of(info),
         claims: claims.iter().map(of_claim).collect(),
-        placed: u32::try_from(placed).unwrap_or(u32::MAX),
+        role: pod.map_or(0, |pod| pod.role),
+        placed: u32::try_from(seats.len()).unwrap_or(u32::MAX),
     }
 }
 
@@ -216,7 +222,12 @@ impl<'a> Builder<'a> {
             .flat_map(|(seats, _)| seats.iter())
             .filter_map(|seat| Some((who_sits(seat, &info)?, seat)))
             .collect();
-        for pod in info.roles.iter().flat_map(|role| &role.pods) {
+        let beside = self.plan.decision.roles.iter().filter(|(of, ..)| of == group);
+        let beside: BTreeMap<usize, &Verdict> =
+            beside.map(|(_, role, verdict)| (usize::from(*role), verdict)).collect();
+        let all = info.roles.iter().enumerate();
+        let all = all.flat_map(|(at, role)| role.pods.iter().map(move |pod| (at, pod)));
+        for (at, pod) in all {
             let view = match (seats.get(&pod.key), verdict) {
                 (Some(seat), Verdict::Placed { optimal, .. }) => {
                     let view = self.bare(&info, pod, VerdictWord::Placed);
@@ -227,7 +238,10 @@ impl<'a> Builder<'a> {
                     view.notes.extend(align::notes(self.world, &info, pod, &view, unaligned));
                     view
                 }
-                (Some(_) | None, verdict) => self.not_placed(&info, pod, verdict),
+                (Some(_) | None, verdict) => {
+                    let verdict = beside.get(&at).copied().unwrap_or(verdict);
+                    self.not_placed(&info, pod, verdict)
+                }
             };
             self.pods.push(view);
         }
@@ -244,9 +258,10 @@ impl<'a> Builder<'a> {
             namespace: pod.key.0.namespace.to_string(),
             name: pod.key.0.name.to_string(),
             planned: pod.planned,
-            rank: workload.is_some().then_some(pod.index),
             group: workload,
-            role: None,
+            role: Some(pod.role_name.to_string()).filter(|name| !name.is_empty()),
+            index: pod.index,
+            rank: pod.rank,
             verdict,
             node: None,
             devices: Vec::new(),
@@ -266,7 +281,7 @@ impl<'a> Builder<'a> {
     fn stay(&mut self, view: &mut PodView, info: &GroupInfo, pod: &PodInfo, seat: &Seat) {
         let now = self.plan.options.now;
         let Some(objects) = self.world.objects() else { return };
-        let extended = self.world.lowering().extended_claim(&info.key, &pod.key, &seat.node);
+        let extended = self.world.lowering().extended_claim(&info.key, pod, &seat.node);
         let mut devices = Vec::new();
         for (at, claim) in pod.claims.iter().chain(&extended).enumerate() {
             let before = devices.len();
@@ -285,8 +300,8 @@ impl<'a> Builder<'a> {
             }
         }
         let of_devices = self.evicting.of_devices(self.world, &devices, now);
-        let spec = crate::audit::pod_spec(objects, &object_of(info));
-        let of_node = spec.and_then(|spec| stay::of_node(self.world, &seat.node.0, spec, now));
+        let spec = crate::lower::pod_spec(objects, &object_of(info), pod.role);
+        let of_node = spec.and_then(|spec| stay::of_node(self.world, &seat.node.0, &spec, now));
         let stays = of_devices.into_iter().chain(of_node);
         let Some(first) = stays.min_by_key(|s| s.until.map_or(i64::MAX, |until| until.0)) else {
             return;
@@ -325,13 +340,13 @@ impl<'a> Builder<'a> {
     /// The devices that the node gives for extended resources, by a claim to be made.
     fn extended(&self, view: &mut PodView, info: &GroupInfo, pod: &PodInfo, seat: &Seat) {
         let lowering = self.world.lowering();
-        let Some(claim) = lowering.extended_claim(&info.key, &pod.key, &seat.node) else { return };
+        let Some(claim) = lowering.extended_claim(&info.key, pod, &seat.node) else { return };
         let at = pod.claims.len();
         let grants = seat.grants.iter().filter(|grant| usize::from(grant.claim) == at);
         let devices = grants.enumerate();
         view.devices
             .extend(devices.map(|(index, grant)| granted_device(self.world, &claim, index, grant)));
-        for (resource, class) in lowering.given_by(&info.key, &seat.node) {
+        for (resource, class) in lowering.given_by(&info.key, pod.role, &seat.node) {
             view.notes.push(words::extended_note(&resource, &class, &seat.node.0));
         }
     }
@@ -366,6 +381,7 @@ impl<'a> Builder<'a> {
                 self.allocated.insert(key.clone(), devices.clone());
                 devices
             };
+            view.notes.extend(alternatives(&claim.spec, &devices));
             view.devices.extend(devices);
         }
         self.extended(&mut view, info, pod, seat);
@@ -377,8 +393,8 @@ impl<'a> Builder<'a> {
             self.world.topology(&seat.node),
             &node,
         ));
-        let given = self.world.lowering().given_by(&info.key, &seat.node);
-        for (resource, amount) in counters(self.world, &seat.pod, &view) {
+        let given = self.world.lowering().given_by(&info.key, pod.role, &seat.node);
+        for (resource, amount) in counters(self.world, info, pod) {
             if given.iter().all(|(by_devices, _)| **by_devices != *resource) {
                 view.notes.push(words::counter_note(&resource, amount, &node));
                 view.notes.extend(self.spread(&resource, amount, seat));
@@ -408,7 +424,7 @@ impl<'a> Builder<'a> {
             Verdict::GaveUp(why, effort) => (VerdictWord::GaveUp, Some(why), Some(effort.steps)),
         };
         let mut view = self.bare(info, pod, word);
-        view.reasons = why.map_or_else(Vec::new, |why| reasons(self.world, info, why));
+        view.reasons = why.map_or_else(Vec::new, |why| reasons(self.world, info, pod, why));
         if let Some(why) = why {
             self.name_others(&mut view.reasons, why);
         }
@@ -434,6 +450,7 @@ impl<'a> Builder<'a> {
                 | Facts::Label { .. }
                 | Facts::Taint(_)
                 | Facts::Claim { .. }
+                | Facts::Volume(_)
                 | Facts::Binding { .. }
                 | Facts::Devices(_) => None,
             };
@@ -496,6 +513,7 @@ pub(super) fn compat(world: &World, now: Option<Timestamp>) -> CompatView {
         now,
         kubernetes_version: compat.version().to_string(),
         feature_gates: gates.collect(),
+        admission_plugins: compat.plugins().map(crate::compat::Plugin::as_str).collect(),
     }
 }
 
@@ -509,6 +527,22 @@ fn policy(plan: &Plan) -> PolicyView {
         strict_cel: options.policy.strict_cel,
         effort_steps: options.effort.steps,
     }
+}
+
+/// Which alternatives of firstAvailable lists these devices are given for, request by request.
+pub(super) fn alternatives(spec: &DeviceClaim, devices: &[DeviceView]) -> Vec<String> {
+    let listed = spec.requests.iter().filter(|request| !request.first_available.is_empty());
+    let note = |request: &phalanx_objects::resource::DeviceRequest| {
+        let of_request = |device: &DeviceView| {
+            let (main, sub) = device.request.split_once('/')?;
+            (main == request.name).then(|| sub.to_owned())
+        };
+        let taken = devices.iter().find_map(of_request)?;
+        let at = request.first_available.iter().position(|sub| sub.name == taken)?;
+        let of = request.first_available.len();
+        Some(words::alternative_note(&request.name, &taken, at, of))
+    };
+    listed.filter_map(note).collect()
 }
 
 fn granted_device(
@@ -624,20 +658,10 @@ pub(super) fn held_devices(world: &World, key: &ClaimKey) -> Vec<DeviceView> {
 }
 
 /// The device counters that the pod asks for, with their amounts.
-fn counters(world: &World, pod: &Option<PodKey>, view: &PodView) -> BTreeMap<String, i64> {
+fn counters(world: &World, info: &GroupInfo, pod: &PodInfo) -> BTreeMap<String, i64> {
     let mut counted = BTreeMap::new();
     let Some(objects) = world.objects() else { return counted };
-    let namespace = view.namespace.clone();
-    let of = match (pod, &view.group) {
-        (None, Some(group)) => {
-            let target = crate::edit::parse_target(group).ok();
-            target.map(|target| target.reference(&namespace))
-        }
-        (Some(_) | None, _) => {
-            Some(ObjectRef { kind: Kind::Pod, namespace, name: view.name.clone() })
-        }
-    };
-    let spec = of.and_then(|of| crate::audit::pod_spec(objects, &of));
+    let spec = crate::lower::pod_spec(objects, &object_of(info), pod.role);
     for container in spec.iter().flat_map(|spec| &spec.containers) {
         let (requests, limits) = (&container.resources.requests, &container.resources.limits);
         let all = limits.iter().filter(|(name, _)| !requests.contains_key(*name)).chain(requests);
@@ -653,9 +677,14 @@ fn counters(world: &World, pod: &Option<PodKey>, view: &PodView) -> BTreeMap<Str
 /// The rows of a funnel, the deciding one first: of what is refused, what stays in the way whatever
 /// is freed or healed; of what waits, what stands in the way on the nearest miss. The others follow
 /// in order of precedence.
-pub(super) fn reasons(world: &World, info: &GroupInfo, why: &Why) -> Vec<ReasonView> {
+pub(super) fn reasons(
+    world: &World,
+    info: &GroupInfo,
+    pod: &PodInfo,
+    why: &Why,
+) -> Vec<ReasonView> {
     let mut rows: Vec<ReasonView> =
-        why.tally.iter().map(|tally| reason(world, info, tally)).collect();
+        why.tally.iter().map(|tally| reason(world, info, pod, tally)).collect();
     let at = why.tally.iter().position(|tally| tally.reason == why.first);
     let now = at.map(|at| rows.remove(at));
     let first = match (&why.never, now) {
@@ -663,10 +692,10 @@ pub(super) fn reasons(world: &World, info: &GroupInfo, why: &Why) -> Vec<ReasonV
         (Some(never), Some(now)) => Some(ReasonView {
             nodes: now.nodes,
             devices: now.devices,
-            ..reason(world, info, never)
+            ..reason(world, info, pod, never)
         }),
         (Some(never), None) => {
-            let row = reason(world, info, never);
+            let row = reason(world, info, pod, never);
             let message = words::even_then(&row.message);
             Some(ReasonView { nodes: 0, devices: 0, message, ..row })
         }
@@ -674,8 +703,8 @@ pub(super) fn reasons(world: &World, info: &GroupInfo, why: &Why) -> Vec<ReasonV
     first.into_iter().chain(rows).collect()
 }
 
-fn reason(world: &World, info: &GroupInfo, tally: &Tally) -> ReasonView {
-    let words = look_up(world, info, &tally.example);
+fn reason(world: &World, info: &GroupInfo, pod: &PodInfo, tally: &Tally) -> ReasonView {
+    let words = look_up(world, info, Some(pod), &tally.example);
     ReasonView {
         code: tally.reason.code(),
         check: tally.reason.check(),
@@ -699,24 +728,67 @@ fn example(example: &Example) -> Option<ExampleView> {
 }
 
 /// The names behind an example's numbers.
-pub(super) fn look_up(world: &World, info: &GroupInfo, example: &Example) -> Words {
+pub(super) fn look_up(
+    world: &World,
+    info: &GroupInfo,
+    pod: Option<&PodInfo>,
+    example: &Example,
+) -> Words {
     let Facts::Devices(facts) = &example.facts else { return Words::default() };
+    let request = |facts: &DeviceFacts| request_words(world, info, pod, facts);
+    let selector = facts.selector.zip(example.device.as_ref());
+    let value = facts.attribute.as_ref().zip(example.device.as_ref());
+    let joint = facts.joint.as_deref();
+    let parts: Vec<(String, String)> = joint.map_or_else(Vec::new, |joint| {
+        let long = |part: &DeviceFacts| words::request(part, &request(part));
+        let short = |part: &DeviceFacts| {
+            part.request.as_ref().map_or_else(|| long(part), ToString::to_string)
+        };
+        joint.parts.iter().map(|part| (long(part), short(part))).collect()
+    });
+    let twice = |name: &String| parts.iter().filter(|(_, short)| short == name).count() > 1;
+    let parts = parts.iter().map(|(long, short)| PartWords {
+        long: long.clone(),
+        short: if twice(short) { long.clone() } else { short.clone() },
+    });
+    let value_of = |(device, element): (&DeviceKey, Option<u16>)| {
+        world.attribute(facts.attribute.as_ref()?, device, element.map(usize::from))
+    };
+    let elements = joint.iter().flat_map(|joint| &joint.groups).map(|group| group.element);
+    Words {
+        selector: selector.and_then(|(selector, device)| world.explain(selector, device)),
+        value: value.and_then(|(attribute, device)| world.attribute(attribute, device, None)),
+        parts: parts.collect(),
+        leaders: example.leaders.iter().map(|device| device.device.to_string()).collect(),
+        values: example.leaders.iter().zip(elements).map(value_of).collect(),
+        ..request(facts)
+    }
+}
+
+/// A request of a group's pods as a sentence names it: `request gpu of claim gpus`.
+pub fn request_name(world: &World, group: &GroupKey, facts: &DeviceFacts) -> Option<String> {
+    let info = world.lowering().group(group)?;
     let pod = info.roles.iter().flat_map(|role| &role.pods).next();
+    Some(words::request(facts, &request_words(world, &info, pod, facts)))
+}
+
+/// The names of a request: its claim, where the pod has several, or the extended resource that it
+/// stands for.
+fn request_words(
+    world: &World,
+    info: &GroupInfo,
+    pod: Option<&PodInfo>,
+    facts: &DeviceFacts,
+) -> Words {
+    let role = pod.map_or(0, |pod| pod.role);
     let claims = pod.map_or(&[][..], |pod| &pod.claims);
     let claim = claims.get(usize::from(facts.claim)).filter(|_| claims.len() > 1);
     let extended = facts.request.as_ref().filter(|_| usize::from(facts.claim) == claims.len());
     let extended = extended.and_then(|request| {
-        let (resource, class) = world.lowering().request_stands_for(&info.key, request)?;
+        let (resource, class) = world.lowering().request_stands_for(&info.key, role, request)?;
         Some(words::served(&resource, &class))
     });
-    let selector = facts.selector.zip(example.device.as_ref());
-    let value = facts.attribute.as_ref().zip(example.device.as_ref());
-    Words {
-        claim: claim.map(|claim| claim.pod_claim.to_string()),
-        extended,
-        selector: selector.and_then(|(selector, device)| world.explain(selector, device)),
-        value: value.and_then(|(attribute, device)| world.attribute(attribute, device)),
-    }
+    Words { claim: claim.map(|claim| claim.pod_claim.to_string()), extended, ..Words::default() }
 }
 
 impl From<&Finding> for FindingView {

@@ -4,9 +4,10 @@ use phalanx_engine::{Choice, Cost, Link, Offered};
 
 use super::schema::{ChoiceView, CostView, LinkView, PickView, RivalView};
 use crate::words;
+use crate::world::World;
 
 /// The view of a choice.
-pub(super) fn view(choice: &Choice) -> ChoiceView {
+pub(super) fn view(world: &World, choice: &Choice) -> ChoiceView {
     let Choice { best, equal, second, elsewhere } = choice;
     let node = &best.seat.node.0;
     let message = match best.seat.grants.is_empty() {
@@ -17,12 +18,12 @@ pub(super) fn view(choice: &Choice) -> ChoiceView {
         cost: cost(&best.cost),
         equal_sets: *equal,
         message,
-        runner_up: second.as_ref().map(|other| rival(&best.cost, other)),
-        elsewhere: elsewhere.as_ref().map(|other| rival(&best.cost, other)),
+        runner_up: second.as_ref().map(|other| rival(world, best, other)),
+        elsewhere: elsewhere.as_ref().map(|other| rival(world, best, other)),
     }
 }
 
-fn rival(best: &Cost, other: &Offered) -> RivalView {
+fn rival(world: &World, best: &Offered, other: &Offered) -> RivalView {
     let node = other.seat.node.0.to_string();
     let devices = other.seat.grants.iter().map(|grant| PickView {
         driver: grant.device.pool.driver.to_string(),
@@ -31,7 +32,10 @@ fn rival(best: &Cost, other: &Offered) -> RivalView {
     });
     let devices: Vec<PickView> = devices.collect();
     let names: Vec<String> = devices.iter().map(|pick| pick.device.clone()).collect();
-    let more = words::costs_more(best, &other.cost);
+    let mut nodes = vec![&other.seat.node, &best.seat.node];
+    nodes.dedup();
+    let links = nodes.iter().filter_map(|node| Some((world.links(node)?, world.topology(node))));
+    let more = words::costs_more(&best.cost, &other.cost, &links.collect::<Vec<_>>());
     RivalView {
         message: words::rival(&names, &node, &more),
         optimal: super::schema::proof(other.proof),

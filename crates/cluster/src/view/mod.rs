@@ -4,12 +4,13 @@ mod align;
 mod build;
 mod choice;
 mod groups;
+mod mounts;
 mod others;
 mod schema;
 mod stay;
 mod why;
 
-pub use build::{ViewOptions, plan_document};
+pub use build::{ViewOptions, plan_document, request_name};
 pub(crate) use build::{claim_reference, object_of, who_sits};
 pub(crate) use others::is_alike;
 pub use schema::*;

@@ -39,6 +39,9 @@ pub struct CompatView {
     pub kubernetes_version: String,
     /// Feature gates that differ from the version's defaults.
     pub feature_gates: BTreeMap<String, bool>,
+    /// Admission plugins that are enabled beside the defaults; left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub admission_plugins: Vec<&'static str>,
 }
 
 /// How was chosen.
@@ -103,9 +106,11 @@ pub struct PodView {
     pub planned: bool,
     /// The workload that it is of, as `KIND/NAME`.
     pub group: Option<String>,
-    /// Its role in the group.
+    /// Its role in the workload, where that has several.
     pub role: Option<String>,
-    /// Its rank in the group.
+    /// Its index in the role, where pods of it have one.
+    pub index: Option<u32>,
+    /// Its rank in the workload, where that gives pods one.
     pub rank: Option<u32>,
     /// Its verdict.
     pub verdict: VerdictWord,
@@ -136,6 +141,18 @@ pub struct PodView {
     /// `why` only: every node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Vec<NodeView>>,
+}
+
+impl PodView {
+    /// Which pod of its workload it is, where that has several roles: `jobset/train worker-3`.
+    #[must_use]
+    pub fn seat(&self) -> Option<String> {
+        let (group, role) = (self.group.as_ref()?, self.role.as_ref()?);
+        Some(match self.index {
+            Some(index) => format!("{group} {role}-{index}"),
+            None => format!("{group} {role}"),
+        })
+    }
 }
 
 /// A device that a pod gets.

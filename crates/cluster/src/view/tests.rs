@@ -8,12 +8,16 @@ use super::*;
 
 const WHOLE: &str = include_str!("../../../../docs/schema.md");
 
-/// Where the schema of `lint` begins.
-const LINT: &str = "\n# The JSON of `lint`\n";
-
-/// The page as far as it is about plans.
+/// The page as far as it is about plans, which come first.
 fn page() -> &'static str {
-    WHOLE.split_once(LINT).map_or(WHOLE, |(page, _)| page)
+    WHOLE.split_once("\n# The JSON of ").map_or(WHOLE, |(page, _)| page)
+}
+
+/// The part of the page about another command.
+fn page_of(command: &str) -> &'static str {
+    let title = format!("\n# The JSON of `{command}`\n");
+    let (_, rest) = WHOLE.split_once(&title).expect("the schema of the command");
+    rest.split_once("\n# ").map_or(rest, |(page, _)| page)
 }
 
 /// Maps whose keys are names of the user's: their inside is no part of the schema.
@@ -104,6 +108,7 @@ fn pod() -> PodView {
         planned: true,
         group: Some("job/j".into()),
         role: Some(String::new()),
+        index: Some(0),
         rank: Some(0),
         verdict: VerdictWord::Placed,
         node: Some("n1".into()),
@@ -128,6 +133,7 @@ fn full() -> Document {
             now: Some("2026-11-28T10:00:00Z".into()),
             kubernetes_version: "1.37".into(),
             feature_gates: BTreeMap::from([("G".into(), true)]),
+            admission_plugins: vec!["P"],
         },
         policy: PolicyView { device_order: "best", strict_cel: false, effort_steps: 1 },
         pods: vec![pod()],
@@ -194,7 +200,10 @@ fn the_page_describes_every_field_and_no_other() {
 
 #[test]
 fn the_page_describes_the_schema_of_lint_too() {
-    use crate::lint::{LINT_API_VERSION, LintDocument, LintFindingView, LintSummary, PositionView};
+    use crate::lint::{
+        AdviceView, GroundView, LINT_API_VERSION, LintDocument, LintFindingView, LintSummary,
+        PositionView,
+    };
     let finding = LintFindingView {
         code: "c",
         severity: "error",
@@ -209,13 +218,105 @@ fn the_page_describes_the_schema_of_lint_too() {
         api_version: LINT_API_VERSION,
         compat: full().compat,
         findings: vec![finding],
+        advice: Some(vec![AdviceView {
+            object: "pod/n/p".into(),
+            asks: vec!["1 g".into()],
+            by_claims: false,
+            verdict: "needsDRA",
+            grounds: vec![GroundView { code: "align", message: "m".into() }],
+            unknown: Some("u".into()),
+            message: "m".into(),
+        }]),
         summary: LintSummary::default(),
     };
     let mut written = BTreeSet::new();
     paths(&serde_json::to_value(document).expect("a document"), "", &mut written);
-    let (_, page) = WHOLE.split_once(LINT).expect("the schema of lint");
+    let page = page_of("lint");
     assert_eq!(described(page), written);
     assert!(page.contains(LINT_API_VERSION));
+}
+
+#[test]
+fn the_page_describes_the_schema_of_status_too() {
+    use crate::status::{
+        FreeIslands, FreeNodes, HolderView, NodeCounts, STATUS_API_VERSION, StatusDocument,
+        StatusSummary, StockView, StrandedView, WaitingView,
+    };
+    let text = || "x".to_owned();
+    let stock = StockView {
+        source: "slices",
+        name: text(),
+        model: None,
+        nodes: 1,
+        total: 1,
+        used: 1,
+        free: 0,
+        unavailable: 0,
+        free_nodes: vec![FreeNodes { free: 1, nodes: 1 }],
+        free_islands: vec![FreeIslands { free: 1, islands: 1 }],
+        unlinked: 0,
+        stranded: vec![StrandedView { size: 2, on_nodes: 0, in_islands: None }],
+    };
+    let holder =
+        HolderView { namespace: text(), workload: text(), name: text(), pods: 1, devices: 1 };
+    let waiting = WaitingView {
+        namespace: text(),
+        workload: text(),
+        pods: 1,
+        since: None,
+        seconds: None,
+        verdict: VerdictWord::Waits,
+        code: text(),
+        message: text(),
+    };
+    let document = StatusDocument {
+        api_version: STATUS_API_VERSION,
+        compat: full().compat,
+        nodes: NodeCounts::default(),
+        devices: vec![stock],
+        holders: vec![holder],
+        waiting: vec![waiting],
+        findings: Vec::new(),
+        summary: StatusSummary::default(),
+    };
+    let mut written = BTreeSet::new();
+    paths(&serde_json::to_value(document).expect("a document"), "", &mut written);
+    assert_eq!(described(page_of("status")), written);
+    assert!(page_of("status").contains(STATUS_API_VERSION));
+}
+
+#[test]
+fn the_page_describes_the_schema_of_diff_too() {
+    use crate::diff::{
+        ChangeView, ChangeWord, DIFF_API_VERSION, DiffDocument, DiffSummary, SettingView, SideView,
+    };
+    let side = SideView {
+        verdict: "waits".into(),
+        node: None,
+        devices: Vec::new(),
+        reasons: Vec::new(),
+        message: None,
+    };
+    let change = ChangeView {
+        change: ChangeWord::Starts,
+        namespace: "n".into(),
+        name: "p".into(),
+        group: None,
+        before: Some(side),
+        after: None,
+    };
+    let (before, after) = (Value::Null, Value::Null);
+    let document = DiffDocument {
+        api_version: DIFF_API_VERSION,
+        settings: vec![SettingView { name: "x".into(), before, after }],
+        changes: vec![change],
+        findings: Vec::new(),
+        summary: DiffSummary::default(),
+    };
+    let mut written = BTreeSet::new();
+    paths(&serde_json::to_value(document).expect("a document"), "", &mut written);
+    assert_eq!(described(page_of("diff")), written);
+    assert!(page_of("diff").contains(DIFF_API_VERSION));
 }
 
 #[test]

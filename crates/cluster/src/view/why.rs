@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{GroupKey, Name, NodeKey, NodeReport, Report};
+use phalanx_engine::{GroupKey, Name, NodeKey, NodeReport, Report, Scoped};
+use phalanx_objects::core::PodSpec;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::ViewOptions;
 use super::build::{
-    Builder, CuresFound, account, cures_of_all, held_devices, look_up, object_of, who_sits,
+    Builder, CuresFound, account, alternatives, cures_of_all, held_devices, look_up, object_of,
+    who_sits,
 };
 use super::schema::{CheckView, Document, NodeView, PodView, VerdictWord, status};
 use crate::lower::{ClaimName, GroupInfo, PodInfo};
@@ -85,7 +87,7 @@ pub fn why_document(
         let info = world.lowering().group(group);
         if let (Some(info), Some(report)) = (info, reports.get(group)) {
             attach(world, &info, report, object, &mut builder.pods[from..]);
-            attach_choice(&info, report, &mut builder.pods[from..]);
+            attach_choice(world, &info, report, &mut builder.pods[from..]);
         }
     }
     let asked = |pod: &PodView| pod.name == object.name && pod.namespace == object.namespace;
@@ -101,17 +103,26 @@ fn depth(world: &World, object: &ObjectRef) -> Depth {
     }
     match object.kind {
         Kind::Pod
-        | Kind::Job
-        | Kind::Deployment
+        | Kind::Workload(_)
         | Kind::ResourceClaim
-        | Kind::ResourceClaimTemplate => Depth::EveryNode,
+        | Kind::ResourceClaimTemplate
+        | Kind::PersistentVolumeClaim => Depth::EveryNode,
         Kind::Node
         | Kind::NodeTopology
         | Kind::ResourceSlice
         | Kind::Namespace
         | Kind::PriorityClass
+        | Kind::RuntimeClass
+        | Kind::LimitRange
+        | Kind::ResourceQuota
         | Kind::DeviceClass
-        | Kind::DeviceTaintRule => Depth::Verdicts,
+        | Kind::DeviceTaintRule
+        | Kind::PersistentVolume
+        | Kind::StorageClass
+        | Kind::CSINode
+        | Kind::CSIDriver
+        | Kind::CSIStorageCapacity
+        | Kind::VolumeAttachment => Depth::Verdicts,
     }
 }
 
@@ -128,22 +139,23 @@ fn attach(
     let named = |pod: &PodView| asked.kind == Kind::Pod && pod.name == asked.name;
     let open = |pod: &PodView| pod.verdict != VerdictWord::Placed;
     let missing = pods.iter().position(open);
+    let one = pods.iter().position(named).or(missing).unwrap_or(0);
+    let about = info.roles.iter().flat_map(|role| &role.pods).nth(one);
     let object = report.object.iter().map(|(reason, example)| CheckView {
         code: reason.code(),
         check: reason.check(),
         status: "UnschedulableAndUnresolvable",
-        message: words::sentence(*reason, example, &look_up(world, info, example)),
+        message: words::sentence(*reason, example, &look_up(world, info, about, example)),
     });
     let checks: Vec<CheckView> = object.collect();
     let nodes = report.nodes.iter();
     let mut nodes: Vec<NodeView> =
-        nodes.map(|node| node_view(world, info, node, checks.is_empty())).collect();
+        nodes.map(|node| node_view(world, info, about, node, checks.is_empty())).collect();
     if nodes.is_empty() && !checks.is_empty() {
         nodes = not_looked_at(world, asked);
     }
     // A row of one node is little enough to stand on each.
     let each = node_asked(world, asked).is_some();
-    let one = pods.iter().position(named).or(missing).unwrap_or(0);
     for (at, pod) in pods.iter_mut().enumerate() {
         if (each || at == one) && (missing.is_none() || open(pod)) {
             pod.checks = Some(checks.clone());
@@ -153,7 +165,7 @@ fn attach(
 }
 
 /// What else could have been chosen stands on the pod that the choice was made for.
-fn attach_choice(info: &GroupInfo, report: &Report, pods: &mut [PodView]) {
+fn attach_choice(world: &World, info: &GroupInfo, report: &Report, pods: &mut [PodView]) {
     let Some(choice) = &report.choice else { return };
     let Some(sits) = who_sits(&choice.best.seat, info) else { return };
     let is = |pod: &&mut PodView| {
@@ -162,7 +174,7 @@ fn attach_choice(info: &GroupInfo, report: &Report, pods: &mut [PodView]) {
             && pod.namespace == *sits.0.namespace
     };
     if let Some(pod) = pods.iter_mut().find(is) {
-        pod.choice = Some(super::choice::view(choice));
+        pod.choice = Some(super::choice::view(world, choice));
     }
 }
 
@@ -176,12 +188,18 @@ fn not_looked_at(world: &World, asked: &ObjectRef) -> Vec<NodeView> {
     nodes.into_iter().map(|node| bare(node.name)).collect()
 }
 
-fn node_view(world: &World, info: &GroupInfo, report: &NodeReport, open: bool) -> NodeView {
+fn node_view(
+    world: &World,
+    info: &GroupInfo,
+    about: Option<&PodInfo>,
+    report: &NodeReport,
+    open: bool,
+) -> NodeView {
     let checks = report.checks.iter().map(|(reason, code, example)| CheckView {
         code: reason.code(),
         check: reason.check(),
         status: status(*code),
-        message: words::sentence(*reason, example, &look_up(world, info, example)),
+        message: words::sentence(*reason, example, &look_up(world, info, about, example)),
     });
     NodeView {
         name: report.node.0.to_string(),
@@ -196,7 +214,16 @@ fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
     if pod.spec.node_name.is_empty() {
         return None;
     }
-    let owner = pod.metadata.controller();
+    let namespace = Name::new(&object.namespace);
+    let key = GroupKey {
+        object: Scoped { namespace, name: Name::new(&object.name) },
+        kind: Name::new("pod"),
+    };
+    let info = world.lowering().group(&key);
+    // A workload that is not in the input still has a name.
+    let named = pod.metadata.controller();
+    let named = named.map(|owner| format!("{}/{}", owner.kind.to_ascii_lowercase(), owner.name));
+    let own = info.as_ref().and_then(|info| info.roles.first()?.pods.first());
     let claims = pod.spec.resource_claims.iter().filter_map(|entry| {
         let made = pod.status.resource_claim_statuses.iter().find(|s| s.name == entry.name);
         let made = made.and_then(|status| status.resource_claim_name.as_deref());
@@ -208,22 +235,38 @@ fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
             name: phalanx_engine::Name::new(name),
         })
     };
+    let mut notes = vec![format!("it is on {} already: nothing is decided", pod.spec.node_name)];
+    let mut devices = Vec::new();
+    for name in claims {
+        let held = held_devices(world, &key(name));
+        let reference =
+            ObjectRef { kind: Kind::ResourceClaim, name: name.to_owned(), ..object.clone() };
+        if let Some(Object::ResourceClaim(claim)) = world.objects()?.get(&reference) {
+            notes.extend(alternatives(&claim.spec.devices, &held));
+        }
+        devices.extend(held);
+    }
     Some(PodView {
         namespace: object.namespace.clone(),
         name: object.name.clone(),
         planned: false,
-        group: owner.map(|owner| format!("{}/{}", owner.kind.to_ascii_lowercase(), owner.name)),
-        role: None,
-        rank: None,
+        group: info
+            .as_ref()
+            .and_then(|info| info.owner.as_ref())
+            .map(ToString::to_string)
+            .or(named),
+        role: own.map(|pod| pod.role_name.to_string()).filter(|name| !name.is_empty()),
+        index: own.and_then(|pod| pod.index),
+        rank: own.and_then(|pod| pod.rank),
         verdict: VerdictWord::Placed,
         node: Some(pod.spec.node_name.clone()),
-        devices: claims.flat_map(|name| held_devices(world, &key(name))).collect(),
+        devices,
         optimal: None,
         stays_until: None,
         reasons: Vec::new(),
         cures: Vec::new(),
         effort: None,
-        notes: vec![format!("it is on {} already: nothing is decided", pod.spec.node_name)],
+        notes,
         choice: None,
         checks: None,
         nodes: None,
@@ -233,30 +276,48 @@ fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
 /// The node that the object is about: of a node, a topology or a node's slice.
 pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
     match object.kind {
-        Kind::Node => Some(object.name.clone()),
-        Kind::NodeTopology | Kind::ResourceSlice => match world.objects()?.get(object)? {
-            Object::NodeTopology(topology) => Some(topology.node_name().to_owned()),
-            Object::ResourceSlice(slice) => slice.spec.node_name.clone(),
-            Object::Node(_)
-            | Object::Pod(_)
-            | Object::Namespace(_)
-            | Object::PriorityClass(_)
-            | Object::ResourceClaim(_)
-            | Object::ResourceClaimTemplate(_)
-            | Object::DeviceClass(_)
-            | Object::DeviceTaintRule(_)
-            | Object::Job(_)
-            | Object::Deployment(_) => None,
-        },
+        Kind::Node | Kind::CSINode => Some(object.name.clone()),
+        Kind::NodeTopology | Kind::ResourceSlice | Kind::VolumeAttachment => {
+            match world.objects()?.get(object)? {
+                Object::NodeTopology(topology) => Some(topology.node_name().to_owned()),
+                Object::ResourceSlice(slice) => slice.spec.node_name.clone(),
+                Object::VolumeAttachment(attachment) => Some(attachment.spec.node_name.clone()),
+                Object::Node(_)
+                | Object::Pod(_)
+                | Object::Namespace(_)
+                | Object::PriorityClass(_)
+                | Object::RuntimeClass(_)
+                | Object::LimitRange(_)
+                | Object::ResourceQuota(_)
+                | Object::ResourceClaim(_)
+                | Object::ResourceClaimTemplate(_)
+                | Object::DeviceClass(_)
+                | Object::DeviceTaintRule(_)
+                | Object::PersistentVolume(_)
+                | Object::PersistentVolumeClaim(_)
+                | Object::StorageClass(_)
+                | Object::CSINode(_)
+                | Object::CSIDriver(_)
+                | Object::CSIStorageCapacity(_)
+                | Object::Workload(_) => None,
+            }
+        }
         Kind::Pod
         | Kind::Namespace
         | Kind::PriorityClass
+        | Kind::RuntimeClass
+        | Kind::LimitRange
+        | Kind::ResourceQuota
         | Kind::ResourceClaim
         | Kind::ResourceClaimTemplate
         | Kind::DeviceClass
         | Kind::DeviceTaintRule
-        | Kind::Job
-        | Kind::Deployment => None,
+        | Kind::PersistentVolume
+        | Kind::PersistentVolumeClaim
+        | Kind::StorageClass
+        | Kind::CSIDriver
+        | Kind::CSIStorageCapacity
+        | Kind::Workload(_) => None,
     }
 }
 
@@ -264,18 +325,30 @@ pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
 fn concerns(world: &World, object: &ObjectRef, info: &GroupInfo) -> bool {
     let same_namespace = *info.key.object.namespace == *object.namespace;
     let pods = || info.roles.iter().flat_map(|role| &role.pods);
+    let any_spec = |is: &dyn Fn(&PodSpec) -> bool| {
+        let spec_of = |pod: &PodInfo| {
+            let objects = world.objects()?;
+            crate::lower::pod_spec(objects, &object_of(info), pod.role)
+        };
+        let mut pods = info.roles.iter().filter_map(|role| role.pods.first());
+        pods.any(|pod| spec_of(pod).is_some_and(|spec| is(&spec)))
+    };
     match object.kind {
         Kind::Pod => {
             let is = |pod: &PodInfo| *pod.key.0.name == *object.name;
             same_namespace && pods().any(is)
         }
-        Kind::Job | Kind::Deployment => {
-            let own = object_of(info) == *object;
-            let owner = info.owner.as_ref().is_some_and(|owner| {
-                *owner.object.name == *object.name
-                    && owner.kind.as_str() == crate::edit::kind_word(object.kind)
-            });
-            same_namespace && (own || owner)
+        Kind::Workload(kind) => {
+            let asked = GroupKey {
+                object: Scoped {
+                    namespace: Name::new(&object.namespace),
+                    name: Name::new(&object.name),
+                },
+                kind: Name::new(kind.word()),
+            };
+            // Who is absorbed is asked through the workload that absorbs it.
+            let root = world.lowering().root(&asked);
+            [asked, root].iter().any(|key| info.key == *key || info.above.contains(key))
         }
         Kind::ResourceClaim => {
             let is = |claim: &ClaimName| *claim.key().0.name == *object.name;
@@ -294,10 +367,29 @@ fn concerns(world: &World, object: &ObjectRef, info: &GroupInfo) -> bool {
             })
         }),
         Kind::Namespace => *info.key.object.namespace == *object.name,
-        Kind::PriorityClass => {
-            let spec = world.objects().and_then(|o| crate::audit::pod_spec(o, &object_of(info)));
-            spec.is_some_and(|spec| spec.priority_class_name == object.name)
+        Kind::PriorityClass => any_spec(&|spec| spec.priority_class_name == object.name),
+        Kind::RuntimeClass => {
+            any_spec(&|spec| spec.runtime_class_name.as_deref() == Some(&object.name))
         }
-        Kind::Node | Kind::NodeTopology | Kind::ResourceSlice | Kind::DeviceTaintRule => true,
+        Kind::LimitRange | Kind::ResourceQuota => same_namespace,
+        Kind::PersistentVolume
+        | Kind::PersistentVolumeClaim
+        | Kind::StorageClass
+        | Kind::CSIDriver
+        | Kind::CSIStorageCapacity => {
+            let mounts = |pod: &PodInfo| {
+                let objects = world.objects();
+                let spec =
+                    objects.and_then(|o| crate::lower::pod_spec(o, &object_of(info), pod.role));
+                spec.is_some_and(|spec| super::mounts::mounts(world, object, pod, &spec))
+            };
+            pods().any(mounts)
+        }
+        Kind::Node
+        | Kind::CSINode
+        | Kind::VolumeAttachment
+        | Kind::NodeTopology
+        | Kind::ResourceSlice
+        | Kind::DeviceTaintRule => true,
     }
 }

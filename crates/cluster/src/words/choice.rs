@@ -1,12 +1,13 @@
 //! What another choice would have cost more, term by term in the order in which costs are compared.
 
-use phalanx_engine::{Cost, DeviceCost, Harm, Link, LinkClass, NicCost};
+use phalanx_engine::{Cost, DeviceCost, Harm, Link, NicCost};
 
-use super::{count, list, path};
+use super::place::{Nodes, link_words};
+use super::{count, list};
 
 /// What `other` costs more than `best`: of the terms in which they differ those that are worse, the
-/// deciding one first. None where they cost the same.
-pub fn costs_more(best: &Cost, other: &Cost) -> Vec<String> {
+/// deciding one first. None where they cost the same. `nodes` are those whose links are named.
+pub fn costs_more(best: &Cost, other: &Cost, nodes: Nodes<'_>) -> Vec<String> {
     let mut all = Vec::new();
     let more = |a: u32, b: u32| b.saturating_sub(a);
     let mut add = |text: Option<String>| all.extend(text);
@@ -15,14 +16,23 @@ pub fn costs_more(best: &Cost, other: &Cost) -> Vec<String> {
         let places = count(u64::from(later), "place", "places");
         format!("a choice that stands {places} later in a firstAvailable list")
     }));
-    devices(&best.devices, &other.devices, &mut add);
+    devices(&best.devices, &other.devices, nodes, &mut add);
     let soft = more(best.soft, other.soft);
     add((soft > 0).then(|| format!("the pod's wishes for nodes are met less, by {soft}")));
     harm(&best.harm, &other.harm, &mut add);
     all
 }
 
-fn devices(best: &DeviceCost, other: &DeviceCost, add: &mut impl FnMut(Option<String>)) {
+fn devices(
+    best: &DeviceCost,
+    other: &DeviceCost,
+    nodes: Nodes<'_>,
+    add: &mut impl FnMut(Option<String>),
+) {
+    let slower = |what: &str, best: Link, other: Link| {
+        let (worse, better) = (link(other, nodes), link(best, nodes));
+        (other > best).then(|| format!("{what} {worse} instead of {better}"))
+    };
     let more = |a: u16, b: u16| u64::from(b.saturating_sub(a));
     let term = |by: u64, text: &dyn Fn(u64) -> String| (by > 0).then(|| text(by));
     add(term(more(best.unaligned, other.unaligned), &|n| {
@@ -52,22 +62,9 @@ fn devices(best: &DeviceCost, other: &DeviceCost, add: &mut impl FnMut(Option<St
     }));
 }
 
-fn slower(what: &str, best: Link, other: Link) -> Option<String> {
-    (other > best).then(|| format!("{what} {} instead of {}", link(other), link(best)))
-}
-
-/// A path with its bandwidth, where a link needs to be used at all.
-fn link(link: Link) -> String {
-    if link == Link::IDEAL {
-        return "none".to_owned();
-    }
-    match (link.class(), link.gbps()) {
-        // Numbers of NVLinks of unknown speed stand in the same place: they are not told apart here.
-        (class @ LinkClass::Nvlink, Some(gbps)) if gbps >= 10 => {
-            format!("{} at {gbps} GB/s", path(class))
-        }
-        (class, _) => path(class).to_owned(),
-    }
+/// A path as it is named everywhere, where a link needs to be used at all.
+fn link(link: Link, nodes: Nodes<'_>) -> String {
+    if link == Link::IDEAL { "none".to_owned() } else { link_words(link, nodes) }
 }
 
 fn harm(best: &Harm, other: &Harm, add: &mut impl FnMut(Option<String>)) {
@@ -130,6 +127,7 @@ pub fn rival(devices: &[String], node: &str, more: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use phalanx_engine::LinkClass;
 
     #[test]
     fn the_deciding_term_comes_first_and_better_ones_are_left_out() {
@@ -150,7 +148,7 @@ mod tests {
             harm: Harm { lost_mi: 2048, ..Harm::default() },
             ..Cost::default()
         };
-        let more = costs_more(&best, &other);
+        let more = costs_more(&best, &other, &[]);
         assert_eq!(
             more,
             [
@@ -160,7 +158,7 @@ mod tests {
                 "devices of 2Gi more are lost to later requests",
             ]
         );
-        assert_eq!(costs_more(&best, &best), Vec::<String>::new());
+        assert_eq!(costs_more(&best, &best, &[]), Vec::<String>::new());
     }
 
     #[test]

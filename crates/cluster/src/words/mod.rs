@@ -2,23 +2,31 @@
 //! what lowering can look up. Which reason holds is decided elsewhere, and so is where the sentence
 //! is shown.
 
+mod admission;
 mod amount;
 mod choice;
 mod cure;
+mod joint;
 mod others;
 mod place;
 mod sentence;
 mod stay;
+mod volume;
 
+pub(crate) use admission::{
+    added, exceeded, refused, runtime_class_unknown, why_exceeded, why_never, why_refused,
+};
 pub use amount::{of_devices, of_node};
 pub use choice::{costs_more, equal_sets, rival};
 pub use cure::{cure_sentence, cures_cut};
 pub use others::{OtherDevices, OtherName, others, part, part_of};
 pub use place::{
-    AlignWords, Counted, align_notes, choice_note, counter_note, extended_note, in_one,
-    release_note, served, spread_note,
+    AlignWords, Counted, Nodes, align_notes, alternative_note, choice_note, counter_note,
+    extended_note, in_one, release_note, served, spread_note, within,
 };
-pub use sentence::{SelectorWords, Words, selector, sentence, sentence_on_node};
+pub use sentence::{
+    PartWords, SelectorWords, Words, request, selector, sentence, sentence_on_node,
+};
 pub use stay::{StayWords, awaits_note, evicted_at_once, stay_note};
 
 use phalanx_engine::{Level, LinkClass, Reason, Taint};
@@ -27,7 +35,16 @@ use phalanx_objects::resource::DeviceAttribute;
 /// What a reason means, in a few words that follow a count of nodes: "2 nodes with too little cpu".
 pub fn short(reason: Reason) -> &'static str {
     match reason {
+        Reason::AdmissionRefused => "the API server would refuse the pod",
+        Reason::QuotaExceeded => "a quota of the namespace leaves no room",
         Reason::Gated => "held back by a scheduling gate",
+        Reason::VolumeClaimMissing => "a PersistentVolumeClaim does not exist",
+        Reason::VolumeClaimNotMade => "a PersistentVolumeClaim is yet to be made for the pod",
+        Reason::VolumeClaimLost => "a PersistentVolumeClaim has lost its volume",
+        Reason::VolumeClaimDeleting => "a PersistentVolumeClaim is being deleted",
+        Reason::VolumeClaimOfOther => "a PersistentVolumeClaim was not made for the pod",
+        Reason::VolumeClaimUnbound => "a PersistentVolumeClaim is not bound",
+        Reason::VolumeMissing => "a PersistentVolume does not exist",
         Reason::ClaimMissing => "a claim does not exist",
         Reason::TemplateMissing => "a claim template does not exist",
         Reason::ClaimOfOther => "a claim was made for another pod",
@@ -47,6 +64,15 @@ pub fn short(reason: Reason) -> &'static str {
         Reason::InsufficientMemory => "with too little memory",
         Reason::InsufficientEphemeral => "with too little ephemeral storage",
         Reason::InsufficientScalar => "with too little of an extended resource",
+        Reason::DiskInUse => "where a pod has the same disk",
+        Reason::VolumeClaimInUse => "shut out by a PersistentVolumeClaim that another pod uses",
+        Reason::DriverMissing => "without the CSI driver of a volume",
+        Reason::VolumeLimit => "that can attach no more volumes",
+        Reason::VolumeElsewhere => "out of reach of a PersistentVolume",
+        Reason::NoVolume => "without a volume for a PersistentVolumeClaim",
+        Reason::StorageShort => "with too little room to make a volume",
+        Reason::VolumeGone => "asked for a PersistentVolume that does not exist",
+        Reason::VolumeZone => "outside the zone of a PersistentVolume",
         Reason::ClaimElsewhere => "out of reach of an allocated claim",
         Reason::BindingFailed => "where the allocation of a claim has failed",
         Reason::PoolIncomplete => "with a pool that is being republished",
@@ -67,6 +93,7 @@ pub fn short(reason: Reason) -> &'static str {
         Reason::AlignUnmet => "where no domain of the required level holds the set",
         Reason::NotTogether => "where the requests can't be met together",
         Reason::SearchBound => "where the search ended at its bound",
+        Reason::FeatureMissing => "that do not declare a feature that the pod needs",
     }
 }
 
@@ -142,6 +169,21 @@ pub fn attribute(value: &DeviceAttribute) -> String {
         DeviceAttribute::Strings(all) | DeviceAttribute::Versions(all) => list(all.clone()),
         DeviceAttribute::Empty => "no value".to_owned(),
         DeviceAttribute::Unknown(kind) => format!("a value of the unknown kind {kind}"),
+    }
+}
+
+/// An element of a list attribute's value.
+pub fn element(value: &DeviceAttribute, at: usize) -> Option<String> {
+    match value {
+        DeviceAttribute::Ints(all) => all.get(at).map(ToString::to_string),
+        DeviceAttribute::Bools(all) => all.get(at).map(ToString::to_string),
+        DeviceAttribute::Strings(all) | DeviceAttribute::Versions(all) => all.get(at).cloned(),
+        DeviceAttribute::Int(_)
+        | DeviceAttribute::Bool(_)
+        | DeviceAttribute::String(_)
+        | DeviceAttribute::Version(_)
+        | DeviceAttribute::Empty
+        | DeviceAttribute::Unknown(_) => None,
     }
 }
 

@@ -38,6 +38,20 @@ pub fn served(resource: &str, class: &str) -> String {
     format!("{resource} (served by DeviceClass {class})")
 }
 
+/// The note on which alternative of a firstAvailable list a request is met by: `at` counts from 0.
+pub fn alternative_note(request: &str, taken: &str, at: usize, of: usize) -> String {
+    if of == 1 {
+        return format!("request {request} is met by {taken}, its only alternative");
+    }
+    let place = match at {
+        0 => "the first".to_owned(),
+        1 => "the second".to_owned(),
+        2 => "the third".to_owned(),
+        later => format!("number {}", later + 1),
+    };
+    format!("request {request} is met by {taken}, {place} of its {of} alternatives")
+}
+
 /// The note on a pod whose claim holds devices that it can't use, and gets others.
 pub fn release_note(claim: &str) -> String {
     format!(
@@ -86,7 +100,7 @@ pub fn align_notes(found: &AlignWords) -> Vec<String> {
 }
 
 /// Being in one domain of a level, as a sentence says it.
-fn within(level: Level) -> String {
+pub fn within(level: Level) -> String {
     let word = match level {
         Level::Island => "in",
         Level::Switch | Level::Root => "under",
@@ -300,6 +314,24 @@ fn label(member: &LinkMember) -> String {
 
 fn position(links: &Links, device: &DeviceKey) -> Option<usize> {
     links.members.iter().position(|member| member.device.as_ref() == Some(device))
+}
+
+/// The links of some nodes, each with the object that they are of.
+pub type Nodes<'a> = &'a [(&'a Links, Option<&'a NodeTopology>)];
+
+/// A path as a sentence names it everywhere: by a pair of these nodes that has it, else by what the
+/// path itself tells.
+pub(super) fn link_words(link: Link, nodes: Nodes<'_>) -> String {
+    let pair = |(links, topology): &(&Links, Option<&NodeTopology>)| {
+        let view = View { links, topology: *topology };
+        let mut pairs = (1..links.members.len()).flat_map(|a| (0..a).map(move |b| (b, a)));
+        pairs.find(|(a, b)| view.link(*a, *b) == link).map(|(a, b)| view.path(a, b).shown())
+    };
+    nodes.iter().find_map(pair).unwrap_or_else(|| {
+        // Numbers of NVLinks of unknown speed stand in the same place.
+        let gbps = link.gbps().filter(|gbps| *gbps >= 10).map(f64::from);
+        Path { link, gbps, count: None }.shown()
+    })
 }
 
 /// How many islands these members are on; none where one is on none.

@@ -2,7 +2,7 @@
 
 use phalanx_engine::{DeviceFacts, Example, Facts, Level, Name, Reason, Unmet};
 
-use super::{amount, count, domain, taint};
+use super::{amount, count, domain, joint, taint};
 use crate::finding::UNREAD;
 use crate::lower::Failing;
 
@@ -17,6 +17,21 @@ pub struct Words {
     pub selector: Option<SelectorWords>,
     /// The example's device's value of the attribute that a constraint reads.
     pub value: Option<String>,
+    /// The requests that can't be met together, in the order of the facts.
+    pub parts: Vec<PartWords>,
+    /// The names of the devices by which values or domains are named, in their order.
+    pub leaders: Vec<String>,
+    /// The values, where they are known.
+    pub values: Vec<Option<String>>,
+}
+
+/// A request of several, as a sentence names it.
+#[derive(Clone, Debug, Default)]
+pub struct PartWords {
+    /// The first time: `request gpu of claim gpus`.
+    pub long: String,
+    /// After that: `gpu`.
+    pub short: String,
 }
 
 /// What a selector says of a device.
@@ -79,8 +94,17 @@ fn write(reason: Reason, example: &Example, words: &Words, device: Option<String
                     printed[1], printed[2]
                 );
             }
+            if reason == Reason::VolumeLimit {
+                return format!(
+                    "asks {} of {resource}, {} free of the {} that it can attach to the node",
+                    count(u64::try_from(*asked).unwrap_or(0), "volume", "volumes"),
+                    free.max(&0),
+                    allocatable
+                );
+            }
             format!("asks {} {resource}, {} free of {}", printed[0], printed[1], printed[2])
         }
+        Facts::Volume(facts) => super::volume::sentence(reason, facts),
         Facts::Taint(found) => {
             let who = device.as_deref().unwrap_or("the node");
             format!("{who} has the taint {}, which is not tolerated", taint(found))
@@ -145,6 +169,7 @@ fn unread(reason: Reason, name: &str) -> String {
 }
 
 /// Reasons of objects and nodes that carry no numbers: `subject` is what they are about.
+#[expect(clippy::too_many_lines, reason = "all of them in one match")]
 fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
     let name = subject.map_or("", Name::as_str);
     if reason == Reason::Gated && name.is_empty() {
@@ -159,6 +184,8 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
         entry => format!("{text} (claim {entry} of the pod)"),
     };
     let text = match reason {
+        Reason::AdmissionRefused => "the API server would refuse the pod".to_owned(),
+        Reason::QuotaExceeded => format!("ResourceQuota {name} is in the way"),
         Reason::Gated => format!("the scheduling gate {name} keeps it back"),
         Reason::ClaimMissing => return of_pod(format!("claim {name} does not exist")),
         Reason::TemplateMissing => return of_pod(format!("claim template {name} does not exist")),
@@ -182,12 +209,35 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
         Reason::NodeAffinity => {
             "the node does not match the pod's node selector or required affinity".to_owned()
         }
-        Reason::PoolIncomplete => format!("pool {name} is being republished: slices are missing"),
+        Reason::PoolIncomplete => {
+            format!("pool {name} is being republished: its slices are not as many as it says")
+        }
         Reason::PoolInvalid => format!("pool {name} contradicts itself"),
         Reason::SearchBound => {
             return "the search ended at its bound before every set was tried".to_owned();
         }
+        Reason::DiskInUse => format!("a pod on the node has disk {name} already"),
+        Reason::DriverMissing => {
+            format!("CSI driver {name} is not installed on the node, and its pods stay away then")
+        }
+        Reason::FeatureMissing => {
+            format!("the pod needs the feature {name}, which the node does not declare")
+        }
         Reason::NoNodes
+        | Reason::VolumeClaimMissing
+        | Reason::VolumeClaimNotMade
+        | Reason::VolumeClaimLost
+        | Reason::VolumeClaimDeleting
+        | Reason::VolumeClaimOfOther
+        | Reason::VolumeClaimUnbound
+        | Reason::VolumeMissing
+        | Reason::VolumeClaimInUse
+        | Reason::VolumeLimit
+        | Reason::VolumeElsewhere
+        | Reason::NoVolume
+        | Reason::StorageShort
+        | Reason::VolumeGone
+        | Reason::VolumeZone
         | Reason::NodeTaint
         | Reason::TooManyPods
         | Reason::InsufficientCpu
@@ -215,6 +265,19 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
     if detail.is_empty() { text } else { format!("{text}: {detail}") }
 }
 
+/// `request gpu of claim gpus`.
+pub fn request(facts: &DeviceFacts, words: &Words) -> String {
+    if let Some(resource) = &words.extended {
+        return resource.clone();
+    }
+    match (&facts.request, &words.claim) {
+        (Some(request), Some(claim)) => format!("request {request} of claim {claim}"),
+        (Some(request), None) => format!("request {request}"),
+        (None, Some(claim)) => format!("claim {claim}"),
+        (None, None) => "the request".to_owned(),
+    }
+}
+
 struct Case<'a> {
     reason: Reason,
     facts: &'a DeviceFacts,
@@ -224,17 +287,8 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// `request gpu of claim gpus`.
     fn request(&self) -> String {
-        if let Some(resource) = &self.words.extended {
-            return resource.clone();
-        }
-        match (&self.facts.request, &self.words.claim) {
-            (Some(request), Some(claim)) => format!("request {request} of claim {claim}"),
-            (Some(request), None) => format!("request {request}"),
-            (None, Some(claim)) => format!("claim {claim}"),
-            (None, None) => "the request".to_owned(),
-        }
+        request(self.facts, self.words)
     }
 
     fn pool(&self) -> String {
@@ -253,12 +307,16 @@ impl Case<'_> {
     fn selector(&self, says: &str) -> Option<String> {
         let selector = self.words.selector.as_ref()?;
         let device = self.device?;
+        if selector.part.trim() == "false" {
+            return Some(format!("{device}: the selector is `false`, which no device passes"));
+        }
         let finds =
             if selector.finds.is_empty() { String::new() } else { format!(": {}", selector.finds) };
         Some(format!("{device}: {} {says}{finds}", selector.part))
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "all of them in one match")]
 fn devices(case: &Case<'_>) -> String {
     let f = case.facts;
     match case.reason {
@@ -269,7 +327,8 @@ fn devices(case: &Case<'_>) -> String {
         Reason::DevicesTaken => {
             format!("{}, {} free of {} that would do", case.asks(), f.free, f.tolerated)
         }
-        Reason::CapacityShort | Reason::CountersShort => amounts(case),
+        Reason::CapacityShort => amounts(case),
+        Reason::CountersShort => joint::counters(f, &case.asks(), case.device),
         Reason::AttributeMissing => attribute_missing(case),
         Reason::MatchUnmet => match_unmet(case),
         Reason::DistinctUnmet => distinct_unmet(case),
@@ -279,23 +338,40 @@ fn devices(case: &Case<'_>) -> String {
             domain(f.level.unwrap_or(Level::Island))
         ),
         Reason::AlignUnmet => align_unmet(case),
-        Reason::NotTogether => {
-            "each request could be met alone, but not all of them together".to_owned()
-        }
+        Reason::NotTogether => joint::not_together(f, case.words, case.device),
         Reason::SearchBound => format!(
             "the search for {} ended at its bound before every set was tried",
             case.request()
         ),
         Reason::PoolIncomplete => format!(
-            "{} is incomplete: slices of it are missing, because the driver is republishing it or \
-             because the input lacks them",
+            "{} is incomplete: it has fewer slices than it says, or more, because the driver is \
+             republishing it or because the input lacks some",
             case.pool()
         ),
         Reason::PoolInvalid => {
             format!("{} contradicts itself, so no device of it is used", case.pool())
         }
         Reason::TooManyDevices => format!("{}, and an allocation can hold 32", case.asks()),
-        Reason::Gated
+        Reason::AdmissionRefused
+        | Reason::QuotaExceeded
+        | Reason::Gated
+        | Reason::VolumeClaimMissing
+        | Reason::VolumeClaimNotMade
+        | Reason::VolumeClaimLost
+        | Reason::VolumeClaimDeleting
+        | Reason::VolumeClaimOfOther
+        | Reason::VolumeClaimUnbound
+        | Reason::VolumeMissing
+        | Reason::DiskInUse
+        | Reason::VolumeClaimInUse
+        | Reason::DriverMissing
+        | Reason::VolumeLimit
+        | Reason::VolumeElsewhere
+        | Reason::NoVolume
+        | Reason::StorageShort
+        | Reason::VolumeGone
+        | Reason::VolumeZone
+        | Reason::FeatureMissing
         | Reason::ClaimMissing
         | Reason::TemplateMissing
         | Reason::ClaimOfOther
@@ -385,15 +461,14 @@ fn amounts(case: &Case<'_>) -> String {
     let f = case.facts;
     let device = case.device.map(|device| format!("{device}: ")).unwrap_or_default();
     let name = f.resource.as_ref().map_or("", Name::as_str);
-    let kind = if case.reason == Reason::CountersShort { "counter" } else { "capacity" };
     match f.amount {
         Some((asked, _)) if asked < 0 => {
             let printed = amount::of_devices(name, &[asked]);
-            format!("{device}asks {} of the {kind} {name}, which is below zero", printed[0])
+            format!("{device}asks {} of the capacity {name}, which is below zero", printed[0])
         }
         Some((asked, left)) => {
             let printed = amount::of_devices(name, &[asked, left.max(0)]);
-            let asks = format!("{device}asks {} of the {kind} {name}", printed[0]);
+            let asks = format!("{device}asks {} of the capacity {name}", printed[0]);
             match f.unmet {
                 Some(Unmet::Lacking) => {
                     format!("{asks}, which the device does not publish under that name")
@@ -405,31 +480,36 @@ fn amounts(case: &Case<'_>) -> String {
                 Some(Unmet::Absurd | Unmet::Short) | None => format!("{asks}, {} left", printed[1]),
             }
         }
-        None if name.is_empty() => {
-            format!("{device}too little of the shared counters is left for all that are asked")
-        }
-        None => format!(
-            "{device}no compatibility group joins all devices that would consume from the counter \
-             set {name}"
-        ),
+        None => format!("{device}too little capacity is left for all that are asked"),
     }
 }
 
 fn attribute_missing(case: &Case<'_>) -> String {
     let f = case.facts;
     let attribute = attribute(f);
-    if f.together_if_free == 0 && f.together == 0 {
-        return format!("none of the {} eligible devices publishes {attribute}", f.tolerated);
+    let (publish, eligible) = f.published.unwrap_or((0, f.tolerated));
+    if let Some(joint) = f.joint.as_deref() {
+        return joint::unpublished(joint, case.words, attribute, (publish, eligible));
     }
-    let have = f.together.max(f.together_if_free);
+    if publish == 0 {
+        let eligible = count(u64::from(eligible), "eligible device", "eligible devices");
+        return format!("none of the {eligible} for {} publishes {attribute}", case.request());
+    }
+    let verb = if publish == 1 { "publishes" } else { "publish" };
+    let eligible = count(u64::from(eligible), "eligible device", "eligible devices");
     format!(
-        "only {have} of {} eligible devices publish {attribute}, {} asked",
-        f.tolerated, f.asked
+        "only {publish} of {eligible} for {} {verb} {attribute}, {} asked",
+        case.request(),
+        f.asked
     )
 }
 
 fn match_unmet(case: &Case<'_>) -> String {
     let f = case.facts;
+    if let Some(joint) = f.joint.as_deref() {
+        return joint::unmet(f, joint, case.words);
+    }
+    let beside = format!(" for {}{}", case.request(), joint::beside(f));
     let attribute = attribute(f);
     let eligible = count(u64::from(f.asked), "eligible device", "eligible devices");
     let has = match &case.words.value {
@@ -440,16 +520,25 @@ fn match_unmet(case: &Case<'_>) -> String {
         let of = count(u64::from(f.together_if_free), "device", "devices");
         let eligible = count(u64::from(f.asked), "free device", "free devices");
         return format!(
-            "no value of {attribute} has {eligible}: {has}; with every device free it would be {of}"
+            "no value of {attribute} has {eligible}{beside}: {has}; with every device free it would be \
+             {of}"
         );
     }
-    format!("no value of {attribute} has {eligible}: {has}")
+    format!("no value of {attribute} has {eligible}{beside}: {has}")
 }
 
 fn distinct_unmet(case: &Case<'_>) -> String {
     let f = case.facts;
+    if let Some(joint) = f.joint.as_deref() {
+        return joint::distinct(f, joint, case.words);
+    }
     let eligible = count(u64::from(f.asked), "eligible device", "eligible devices");
-    let none = format!("no {eligible} differ in {}", attribute(f));
+    let none = format!(
+        "no {eligible} for {}{} differ in {}",
+        case.request(),
+        joint::beside(f),
+        attribute(f)
+    );
     match (f.asked, f.together) {
         (0..=2, _) => none,
         (_, 0 | 1) => format!("{none}: not even 2 do"),
@@ -459,14 +548,18 @@ fn distinct_unmet(case: &Case<'_>) -> String {
 
 fn align_unmet(case: &Case<'_>) -> String {
     let f = case.facts;
+    if let Some(joint) = f.joint.as_deref() {
+        return joint::unmet(f, joint, case.words);
+    }
     let domain = domain(f.level.unwrap_or(Level::Island));
+    let beside = format!(" for {}{}", case.request(), joint::beside(f));
     if f.together_if_free > f.together {
         return format!(
-            "no {domain} has {} free: the best has {}; with every device free it would be {}",
+            "no {domain} has {} free{beside}: the best has {}; with every device free it would be {}",
             f.asked, f.together, f.together_if_free
         );
     }
-    format!("no {domain} holds {}: the largest has {}", f.asked, f.together)
+    format!("no {domain} holds {}{beside}: the largest has {}", f.asked, f.together)
 }
 
 #[cfg(test)]
@@ -484,7 +577,12 @@ mod tests {
     }
 
     fn on(facts: Facts, with: Option<&str>) -> Example {
-        Example { node: Some(NodeKey(name("n1"))), device: with.map(device), facts }
+        Example {
+            node: Some(NodeKey(name("n1"))),
+            device: with.map(device),
+            facts,
+            ..Example::default()
+        }
     }
 
     fn facts() -> DeviceFacts {
@@ -557,7 +655,7 @@ mod tests {
         let words = Words { value: Some("a".into()), ..Words::default() };
         assert_eq!(
             says(Reason::MatchUnmet, facts.clone(), Some("gpu-0"), &words),
-            "no value of gpu.nvidia.com/nvlinkDomain has 3 eligible devices: a has 2"
+            "no value of gpu.nvidia.com/nvlinkDomain has 3 eligible devices for request gpu: a has 2"
         );
         let differ = |asked, together| {
             let facts = DeviceFacts { asked, together, ..facts.clone() };
@@ -571,13 +669,13 @@ mod tests {
         facts.together_if_free = 0;
         assert_eq!(
             says(Reason::AttributeMissing, facts.clone(), None, &words),
-            "none of the 3 eligible devices publishes gpu.nvidia.com/nvlinkDomain"
+            "none of the 3 eligible devices for request gpu publishes gpu.nvidia.com/nvlinkDomain"
         );
         facts.level = Some(Level::Island);
         (facts.asked, facts.together, facts.together_if_free) = (4, 2, 2);
         assert_eq!(
             says(Reason::AlignUnmet, facts.clone(), None, &words),
-            "no island holds 4: the largest has 2"
+            "no island holds 4 for request gpu: the largest has 2"
         );
         facts.together_if_free = 4;
         assert!(says(Reason::AlignUnmet, facts, None, &words).starts_with("no island has 4 free"));

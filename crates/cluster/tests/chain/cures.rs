@@ -11,6 +11,7 @@ use phalanx_cluster::world::World;
 use phalanx_engine::GroupKey;
 use phalanx_objects::core::PodSpec;
 use phalanx_objects::resource::DeviceClaim;
+use phalanx_objects::workload::{Workload, WorkloadKind};
 use phalanx_objects::{Kind, Object, Quantity};
 
 use super::properties::any_world;
@@ -68,6 +69,8 @@ fn smallest(world: &World, group: &GroupKey, verb: &str, things: &[String]) -> O
     pair.then_some(2)
 }
 
+const JOB: Kind = Kind::Workload(WorkloadKind::Job);
+
 /// Everything that could be ended but for the group itself.
 fn ends(world: &World, group: &GroupKey) -> Vec<String> {
     let objects = world.objects().expect("objects");
@@ -81,7 +84,7 @@ fn ends(world: &World, group: &GroupKey) -> Vec<String> {
         let unused = claim.status.allocation.is_some() && claim.status.reserved_for.is_empty();
         unused.then(|| format!("resourceclaim/{}", object.name()))
     });
-    of(Kind::Pod, "pod").chain(of(Kind::Job, "job")).chain(unused).collect()
+    of(Kind::Pod, "pod").chain(of(JOB, "job")).chain(unused).collect()
 }
 
 /// Every node and device that is ill.
@@ -117,9 +120,9 @@ fn asks(world: &World, group: &GroupKey) -> Asks {
     let objects = world.objects().expect("objects");
     let name = group.object.name.as_str();
     let named = |kind: Kind, name: &str| objects.of_kind(kind).find(|object| object.name() == name);
-    let (of, spec, wanted) = match (named(Kind::Pod, name), named(Kind::Job, name)) {
+    let (of, spec, wanted) = match (named(Kind::Pod, name), named(JOB, name)) {
         (Some(Object::Pod(pod)), None) => (format!("pod/{name}"), pod.spec.clone(), 1),
-        (None, Some(Object::Job(job))) => {
+        (None, Some(Object::Workload(Workload::Job(job)))) => {
             let wanted = job.spec.parallelism.expect("a number").unsigned_abs();
             (format!("job/{name}"), job.spec.template.spec.clone(), wanted)
         }

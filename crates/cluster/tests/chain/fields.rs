@@ -218,9 +218,14 @@ fn one_device_given_twice_has_two_shares_with_ids_of_their_own() {
         .iter()
         .filter_map(|effect| match &effect.write {
             Write::ClaimStatus(claim) => claim.status.allocation.clone(),
-            Write::CreateClaim(_) | Write::Finalize(_) | Write::PodStatus(_) | Write::Bind(_) => {
-                None
-            }
+            Write::CreateClaim(_)
+            | Write::Finalize(_)
+            | Write::Unprotect(_)
+            | Write::DeleteClaim(_)
+            | Write::PodStatus(_)
+            | Write::KeepVolume(_)
+            | Write::SelectNode(_)
+            | Write::Bind(_) => None,
         })
         .flat_map(|allocation| allocation.devices.results)
         .collect();
@@ -279,7 +284,14 @@ fn configuration(requests: &Value, config: &Value) -> Vec<(String, Vec<String>, 
     let effects = raise(&world, &plan);
     let allocation = effects.iter().find_map(|effect| match &effect.write {
         Write::ClaimStatus(claim) => claim.status.allocation.clone(),
-        Write::CreateClaim(_) | Write::Finalize(_) | Write::PodStatus(_) | Write::Bind(_) => None,
+        Write::CreateClaim(_)
+        | Write::Finalize(_)
+        | Write::Unprotect(_)
+        | Write::DeleteClaim(_)
+        | Write::PodStatus(_)
+        | Write::KeepVolume(_)
+        | Write::SelectNode(_)
+        | Write::Bind(_) => None,
     });
     let config = allocation.expect("an allocation").devices.config;
     let of = |one: &phalanx_objects::resource::DeviceAllocationConfiguration| {

@@ -114,7 +114,7 @@ fn d2_three_of_one_domain_are_refused() {
     assert_eq!(trainer.verdict.as_str(), "refused");
     assert_eq!(trainer.reasons[0].code, "MatchAttributeUnmet");
     let message = &trainer.reasons[0].message;
-    let says = "n1: no value of gpu.nvidia.com/nvlinkDomain has 3 eligible devices: a has 2";
+    let says = "n1: no value of gpu.nvidia.com/nvlinkDomain has 3 eligible devices for request gpu: a has 2";
     assert_eq!(message, says);
     let template = "resourceclaimtemplate/default/trainer-gpus";
     assert_eq!(
@@ -135,7 +135,7 @@ fn d3_four_of_one_island_are_refused() {
     let said = document(&mut world);
     let quad = pod(&said, "quad");
     assert_eq!(quad.verdict.as_str(), "refused");
-    assert_eq!(quad.reasons[0].message, "n1: no island holds 4: the largest has 2");
+    assert_eq!(quad.reasons[0].message, "n1: no island holds 4 for request gpu: the largest has 2");
     assert_eq!(
         edits(&said, "quad"),
         [
@@ -407,7 +407,7 @@ fn d2_with_the_selector_names_what_falls_and_what_is_near() {
     assert_eq!(trainer_.verdict.as_str(), "refused");
     assert_eq!(trainer_.reasons[0].code, "MatchAttributeUnmet");
     assert!(
-        trainer_.reasons[0].message.contains("has 3 eligible devices: a has 2"),
+        trainer_.reasons[0].message.contains("has 3 eligible devices for request gpu: a has 2"),
         "{trainer_:?}"
     );
     let mut four = super::support::world(&(gpus("n1") + &trainer(4, AT_LEAST_40)));
@@ -472,7 +472,8 @@ fn an_object_that_stands_twice_and_differs_is_named_with_both_places() {
         )
     };
     let said = |text: &str| -> Vec<String> {
-        world(text).findings().iter().map(|f| format!("{} {}", f.line, f.message)).collect()
+        let text = format!("{text}{}", node("n1", "4"));
+        world(&text).findings().iter().map(|f| format!("{} {}", f.line, f.message)).collect()
     };
     let found = said(&(pod(1, "") + &pod(2, "")));
     assert_eq!(found.len(), 1, "{found:?}");

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use phalanx_cluster::view::PodView;
 use phalanx_cluster::world::World;
+use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, Object};
 
 use super::support::{
@@ -111,7 +112,7 @@ fn ideal(world: &World, subject: &PodView) -> World {
     let mut fork = world.clone();
     let objects = fork.objects().expect("objects").clone();
     let mut edits = Vec::new();
-    for kind in [Kind::Pod, Kind::Job] {
+    for kind in [Kind::Pod, Kind::Workload(WorkloadKind::Job)] {
         for object in objects.of_kind(kind) {
             if object.name() != subject.name {
                 edits.push(format!(

@@ -7,8 +7,9 @@ use phalanx_cluster::plan::{Plan, PlanOptions, plan};
 use phalanx_cluster::raise::{Effect, Write, raise};
 use phalanx_cluster::view::{Document, PodView, ViewOptions, plan_document, why_document};
 use phalanx_cluster::world::World;
-use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source, Version};
+use phalanx_cluster::{Compat, Gone, Lowering, ObjectEvent, Source, Version};
 use phalanx_objects::read::{Item, read};
+use phalanx_objects::storage::SELECTED_NODE_ANNOTATION;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): a stream of numbers from a seed.
@@ -200,8 +201,14 @@ pub(crate) fn add(world: &mut World, yaml: &str) {
 pub(crate) fn carry_out(world: &mut World, effects: &[Effect]) {
     for effect in effects {
         let object = match &effect.write {
-            Write::CreateClaim(claim) | Write::Finalize(claim) | Write::ClaimStatus(claim) => {
-                Object::ResourceClaim(claim.clone())
+            Write::CreateClaim(claim)
+            | Write::Finalize(claim)
+            | Write::Unprotect(claim)
+            | Write::ClaimStatus(claim) => Object::ResourceClaim(claim.clone()),
+            Write::DeleteClaim(claim) => {
+                let gone = Gone::from(Object::ResourceClaim(claim.clone()).reference());
+                world.absorb(ObjectEvent::Deleted(gone));
+                continue;
             }
             Write::PodStatus(write) => {
                 let (namespace, name) = (write.namespace.clone(), write.pod.clone());
@@ -211,6 +218,25 @@ pub(crate) fn carry_out(world: &mut World, effects: &[Effect]) {
                 let mut pod = pod.clone();
                 pod.status.extended_resource_claim_status = Some(write.status.clone());
                 Object::Pod(pod)
+            }
+            Write::KeepVolume(write) => {
+                let (kind, namespace) = (Kind::PersistentVolume, String::new());
+                let of = ObjectRef { kind, namespace, name: write.volume.clone() };
+                let of = world.objects().expect("objects").get(&of).expect("a volume");
+                let Object::PersistentVolume(volume) = of else { panic!("{write:?}") };
+                let mut volume = volume.clone();
+                volume.spec.claim_ref = Some((*write.claim).clone());
+                Object::PersistentVolume(volume)
+            }
+            Write::SelectNode(write) => {
+                let (kind, namespace) = (Kind::PersistentVolumeClaim, write.namespace.clone());
+                let of = ObjectRef { kind, namespace, name: write.claim.clone() };
+                let of = world.objects().expect("objects").get(&of).expect("a claim");
+                let Object::PersistentVolumeClaim(claim) = of else { panic!("{write:?}") };
+                let mut claim = claim.clone();
+                let told = (SELECTED_NODE_ANNOTATION.to_owned(), write.node.clone());
+                claim.metadata.annotations = [told].into_iter().collect();
+                Object::PersistentVolumeClaim(claim)
             }
             Write::Bind(bind) => {
                 let of = world.objects().expect("objects").get(&bind.spec_of).expect("a pod");

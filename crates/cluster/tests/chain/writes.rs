@@ -155,3 +155,111 @@ fn objects_and_facts_are_told_the_same_events() {
     then(vec![put("8", "b", "7"), end("a", "5")], Some("b"));
     assert_eq!(pod(&document(&mut world), "p").node.as_deref(), Some("n1"));
 }
+
+/// What a failed attempt has left of a pod's extended resources is deleted, its finalizer first, and
+/// another claim is made.
+#[test]
+fn a_claim_that_an_attempt_has_left_is_deleted_before_another_is_made() {
+    let left = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\n\
+        metadata: {name: first-extended-resources-x7k2p, namespace: default, uid: left-uid, \
+        resourceVersion: '7', finalizers: [resource.kubernetes.io/delete-protection], \
+        annotations: {resource.kubernetes.io/extended-resource-claim: 'true'}, ownerReferences: \
+        [{apiVersion: v1, kind: Pod, name: first, uid: first-uid, controller: true}]}\n\
+        spec: {devices: {requests: [{name: r, exactly: {deviceClassName: served}}]}}\n";
+    let held = "status: {allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, \
+        pool: n1, device: gpu-0}]}}, reservedFor: [{resource: pods, name: first, uid: first-uid}]}\n";
+    for left in [left.to_owned(), format!("{left}{held}")] {
+        let mut world = world(&(gpus("n1") + SERVED + &asker("first") + &left));
+        let plan = decided(&mut world);
+        let effects = raise(&world, &plan);
+        let versions: Vec<&GuardVersion> = effects.iter().map(|e| &e.guard.version).collect();
+        assert_eq!(versions[0], &GuardVersion::Read("7".to_owned()));
+        assert_eq!(versions[1], &GuardVersion::LeftBy(effects[0].id));
+        let documents = manifests(&effects);
+        let kinds: Vec<&str> = documents.iter().filter_map(|d| d["kind"].as_str()).collect();
+        assert_eq!(kinds, ["ResourceClaim", "ResourceClaim", "Pod", "Binding"]);
+        let gone = &documents[0]["metadata"];
+        assert_eq!(gone["annotations"]["phalanx.dev/deleted"], json!("true"));
+        assert_eq!(gone.get("finalizers"), None);
+        assert_eq!(documents[0].pointer("/status/allocation"), None);
+        carry_out(&mut world, &effects);
+        let of = |name: &str| ObjectRef {
+            kind: Kind::ResourceClaim,
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        };
+        let objects = world.objects().expect("objects");
+        assert!(objects.get(&of("first-extended-resources-x7k2p")).is_none());
+    }
+}
+
+/// A class, a volume of it on one node, a class whose volumes are made, a claim on each, and a pod that
+/// mounts both.
+const VOLUMES: &str = "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: local}\n\
+    provisioner: kubernetes.io/no-provisioner\nvolumeBindingMode: WaitForFirstConsumer\n\
+    ---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\n\
+    provisioner: disk.example.com\nvolumeBindingMode: WaitForFirstConsumer\n\
+    ---\napiVersion: v1\nkind: PersistentVolume\n\
+    metadata: {name: disk-2, uid: disk-2-uid, resourceVersion: '7'}\n\
+    spec: {capacity: {storage: 100Gi}, accessModes: [ReadWriteOnce], storageClassName: local, \
+    nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n2]}]}]}}}\n\
+    status: {phase: Available}\n\
+    ---\napiVersion: v1\nkind: PersistentVolumeClaim\n\
+    metadata: {name: data, namespace: default, uid: data-uid, resourceVersion: '8'}\n\
+    spec: {storageClassName: local, accessModes: [ReadWriteOnce], resources: {requests: {storage: 50Gi}}}\n\
+    ---\napiVersion: v1\nkind: PersistentVolumeClaim\n\
+    metadata: {name: scratch, namespace: default, uid: scratch-uid, resourceVersion: '9'}\n\
+    spec: {storageClassName: made, accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}\n\
+    ---\napiVersion: v1\nkind: Pod\nmetadata: {name: trainer, namespace: default, uid: trainer-uid}\n\
+    spec: {containers: [{name: main}], volumes: [{name: scratch, persistentVolumeClaim: {claimName: \
+    scratch}}, {name: config, configMap: {name: c}}, {name: data, persistentVolumeClaim: {claimName: data}}]}\n";
+
+#[test]
+fn volumes_are_kept_and_made_before_the_pod_is_bound() {
+    let mut world = world(&(node("n1", "8") + &node("n2", "8") + VOLUMES));
+    let plan = decided(&mut world);
+    let effects = raise(&world, &plan);
+    let documents = manifests(&effects);
+    assert_eq!(
+        documents,
+        [
+            json!({
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {
+                    "name": "scratch",
+                    "namespace": "default",
+                    "uid": "scratch-uid",
+                    "annotations": {"volume.kubernetes.io/selected-node": "n2"},
+                },
+            }),
+            json!({
+                "apiVersion": "v1",
+                "kind": "PersistentVolume",
+                "metadata": {
+                    "name": "disk-2",
+                    "uid": "disk-2-uid",
+                    "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"},
+                },
+                "spec": {"claimRef": {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "namespace": "default",
+                    "name": "data",
+                    "uid": "data-uid",
+                    "resourceVersion": "8",
+                }},
+            }),
+            json!({
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": "trainer", "namespace": "default", "uid": "trainer-uid"},
+                "target": {"apiVersion": "v1", "kind": "Node", "name": "n2"},
+            }),
+        ]
+    );
+    let bind = effects.last().expect("a binding");
+    assert_eq!(bind.after.len(), 2, "the binding waits for both");
+    carry_out(&mut world, &effects);
+    assert!(decided(&mut world).decision.acts.is_empty(), "nothing is left to decide");
+}

@@ -53,6 +53,14 @@ pub(crate) fn check(world: &mut World, into: &mut Checked) {
                 let has = claim.metadata.finalizers.iter().any(|f| f == FINALIZER);
                 into.hold(has, || "an update without the finalizer".to_owned());
             }
+            Write::Unprotect(claim) => {
+                let has = claim.metadata.finalizers.iter().any(|f| f == FINALIZER);
+                into.hold(!has, || "an update that leaves the finalizer".to_owned());
+            }
+            Write::DeleteClaim(claim) => {
+                let kept = !claim.metadata.finalizers.is_empty();
+                into.hold(!kept, || format!("{} is deleted and protected", claim.metadata.name));
+            }
             Write::ClaimStatus(claim) => {
                 status(world, claim, before(world, earlier, claim), into);
                 for result in claim.status.allocation.iter().flat_map(|a| &a.devices.results) {
@@ -68,11 +76,21 @@ pub(crate) fn check(world: &mut World, into: &mut Checked) {
                 let earlier = earlier.iter().any(|effect| match &effect.write {
                     Write::CreateClaim(claim) => claim.metadata.name == *made,
                     Write::Finalize(_)
+                    | Write::Unprotect(_)
+                    | Write::DeleteClaim(_)
                     | Write::ClaimStatus(_)
                     | Write::PodStatus(_)
+                    | Write::KeepVolume(_)
+                    | Write::SelectNode(_)
                     | Write::Bind(_) => false,
                 });
                 into.hold(earlier, || format!("{} names {made}, which is not made", pod.pod));
+            }
+            Write::KeepVolume(write) => {
+                into.hold(!write.claim.name.is_empty(), || format!("{write:?} names no claim"));
+            }
+            Write::SelectNode(write) => {
+                into.hold(!write.node.is_empty(), || format!("{write:?} names no node"));
             }
             Write::Bind(bind) => {
                 let earlier = |id| effects.iter().position(|e| e.id == id).is_some_and(|p| p < at);
@@ -94,10 +112,15 @@ fn before(world: &World, earlier: &[Effect], claim: &ResourceClaim) -> Option<Re
             && other.metadata.namespace == claim.metadata.namespace
     };
     let written = earlier.iter().rev().find_map(|effect| match &effect.write {
-        Write::CreateClaim(c) | Write::Finalize(c) | Write::ClaimStatus(c) => {
-            same(c).then(|| (**c).clone())
-        }
-        Write::PodStatus(_) | Write::Bind(_) => None,
+        Write::CreateClaim(c)
+        | Write::Finalize(c)
+        | Write::Unprotect(c)
+        | Write::ClaimStatus(c) => same(c).then(|| (**c).clone()),
+        Write::DeleteClaim(_)
+        | Write::PodStatus(_)
+        | Write::KeepVolume(_)
+        | Write::SelectNode(_)
+        | Write::Bind(_) => None,
     });
     let (kind, metadata) = (Kind::ResourceClaim, &claim.metadata);
     let (namespace, name) = (metadata.namespace.clone(), metadata.name.clone());
@@ -164,7 +187,8 @@ fn allocated(
         requests.iter().position(|request| request.name == main(&result.request))
     };
     into.hold(results.is_sorted_by_key(place), || format!("the order of {results:?}"));
-    let awaits = results.iter().any(|result| !result.binding_conditions.is_empty());
+    // `bindClaim` records the time whether or not a device has conditions.
+    let awaits = world.lowering().compat().awaits_conditions();
     let stamped = allocation.allocation_timestamp.is_some();
     into.hold(awaits == stamped, || format!("{awaits} {:?}", allocation.allocation_timestamp));
     configured(world, claim, allocation, into);

@@ -1,5 +1,7 @@
 //! Doing harm to one object, by chance.
 
+use std::mem::discriminant;
+
 use serde_json::{Map, Value};
 
 /// Values that are well formed, and that few fields expect.
@@ -79,8 +81,14 @@ fn harm(value: &mut Value, whole: &Value, chance: &mut Chance) {
             *value = odd[chance.below(odd.len())].into();
         }
         _ => {
-            let values: Vec<Value> =
-                VALUES.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            // Half of them of the type that is there, or hardly an object would be read.
+            let alike = chance.below(2) == 0;
+            let fits = |other: &Value| !alike || discriminant(other) == discriminant(value);
+            let values: Vec<Value> = VALUES
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok())
+                .filter(fits)
+                .collect();
             *value = values[chance.below(values.len())].clone();
         }
     }

@@ -298,7 +298,13 @@ fn granted(
                 written.insert(claim.metadata.name.clone(), plain(&allocation));
             }
             Write::Bind(_) => bound = true,
-            Write::CreateClaim(_) | Write::Finalize(_) | Write::PodStatus(_) => {}
+            Write::CreateClaim(_)
+            | Write::Finalize(_)
+            | Write::Unprotect(_)
+            | Write::DeleteClaim(_)
+            | Write::PodStatus(_)
+            | Write::KeepVolume(_)
+            | Write::SelectNode(_) => {}
         }
     }
     let claims = list(recorded, "/claims").len();

@@ -7,13 +7,14 @@
 //! added up here from the facts, not read from its ledger.
 
 pub(crate) mod rules;
+pub(crate) mod volumes;
 
 use std::collections::BTreeMap;
 
 use crate::cost::Cost;
 use crate::decision::{Act, Decision, Verdict};
 use crate::device::{self, Pick, Toll, Want};
-use crate::facts::{ClaimSpec, ClaimUse, Minimum, Request, Seat};
+use crate::facts::{ClaimSpec, ClaimUse, Minimum, Request, Role, Seat};
 use crate::name::{GroupKey, NodeKey, Shared};
 use crate::state::State;
 
@@ -122,6 +123,15 @@ impl Audit {
         if !self.state.groups.at(slot).gates().is_empty() {
             self.broken(group, None, "a gated group is not placed");
         }
+        let fact = self.state.groups.at(slot).fact.as_ref();
+        let admits = |role: &Role| role.admits.as_ref().map_or(u32::MAX, |admits| admits.most);
+        let most: Vec<u32> = fact.iter().flat_map(|g| &g.roles).map(admits).collect();
+        for (role, most) in most.into_iter().enumerate() {
+            let placed = seats.iter().filter(|seat| usize::from(seat.role) == role).count();
+            if placed as u64 > u64::from(most) {
+                self.broken(group, None, "no more members are placed than may be made");
+            }
+        }
         let mut cost = Cost::default();
         for seat in seats {
             match self.seat(slot, seat) {
@@ -153,14 +163,47 @@ impl Audit {
         rules::room(&request.resources, node, &used, &by_devices)
             .map_err(|reason| format!("there is room: {}", reason.code()))?;
         asked.push(request.clone());
+        self.volumes(&request, seat)?;
+        if request.features.iter().any(|feature| !node.features.contains(feature)) {
+            return Err("the node declares the features that are needed".to_owned());
+        }
         let at = request.claims.len() as u16;
         let mut wanted = self.wanted(&request, seat)?;
         wanted.extend(rules::extended(&request, &by_devices)?.map(|spec| (at, Shared::new(spec))));
         let required = request.align.iter().any(|wish| wish.required);
-        if required && wanted.is_empty() && !request.extended.is_empty() {
+        let amount =
+            |one: &crate::facts::Extended| rules::scalar(&request.resources, &one.resource);
+        let counted = request.extended.iter().map(amount).fold(0i64, i64::saturating_add);
+        let several = counted > 1 || !request.claims.is_empty();
+        if required && wanted.is_empty() && !request.extended.is_empty() && several {
             return Err("devices of a counter keep no required wish".to_owned());
         }
         self.devices(slot, seat, &request, &wanted)
+    }
+
+    /// What becomes of the claims on volumes is what becomes of them on this node.
+    fn volumes(&self, request: &Request, seat: &Seat) -> Result<(), String> {
+        if request.volumes.is_empty() && seat.volumes.is_empty() {
+            return Ok(());
+        }
+        let facts = self.state.storage_facts();
+        let exists = |key: &NodeKey| self.state.nodes.find(key).and_then(|n| n.fact.as_ref());
+        let broken = |reason: crate::Reason| format!("its volumes pass {}", reason.code());
+        volumes::before_nodes(&facts, &request.volumes).map_err(broken)?;
+        let mut others: Vec<volumes::Mounted<'_>> = Vec::new();
+        for (node, pods) in self.asked.iter().filter(|(key, _)| exists(key).is_some()) {
+            // The last on its own node is the seat itself.
+            let own = usize::from(*node == seat.node);
+            let all = pods.iter().take(pods.len() - own);
+            others.extend(all.map(|pod| (node, &*pod.volumes)));
+        }
+        let node = exists(&seat.node).ok_or("a seat is on a node that exists")?;
+        let lawful = volumes::on_node(&facts, &others, &request.volumes, &seat.node, node)
+            .map_err(broken)?;
+        if lawful != seat.volumes {
+            return Err(format!("its claims get {lawful:?}, not {:?}", seat.volumes));
+        }
+        Ok(())
     }
 
     /// The claims that are still to be allocated; those that are must be usable from the node.

@@ -4,7 +4,10 @@
 //! are still to be allocated, and what makes all of it impossible. The choice of devices is
 //! [`device`](crate::device)'s.
 
+use std::sync::Arc;
+
 use super::Failing;
+use super::volumes::Mounts;
 use crate::check::fact::{any_term, names};
 use crate::decision::{Example, Facts};
 use crate::facts::{Align, BindingFailure, ClaimSpec, ClaimUse, NodeTerm, Request, User};
@@ -23,6 +26,8 @@ pub(crate) struct Resolved {
     pub(crate) pinned: Vec<Pinned>,
     /// Claims still to be allocated.
     pub(crate) wanted: Wanted,
+    /// What its volumes come to, where it has any.
+    pub(crate) mounts: Option<Arc<Mounts>>,
 }
 
 /// A claim that is allocated.
@@ -83,7 +88,7 @@ pub(crate) fn resolve(
     Ok(resolved)
 }
 
-pub(super) fn object(reason: Reason, subject: &Name, detail: &Name) -> Stopped {
+pub(crate) fn object(reason: Reason, subject: &Name, detail: &Name) -> Stopped {
     let facts = Facts::Subject { subject: subject.clone(), detail: detail.clone() };
     Box::new((reason, Example { facts, ..Example::default() }))
 }

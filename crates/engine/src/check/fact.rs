@@ -40,6 +40,13 @@ pub(crate) fn first(
     Ok(soft(rules, key, node))
 }
 
+/// Whether a node's own fact lets a pod with these rules in, which is what a DaemonSet asks before it
+/// makes a pod for the node (daemon controller, `NodeShouldRunDaemonPod`).
+#[must_use]
+pub fn admits(rules: &NodeRules, key: &NodeKey, node: &Node) -> bool {
+    first(rules, key, node, Health::AsIs).is_ok()
+}
+
 /// Every one of these checks that fails, in order.
 pub(crate) fn all(rules: &NodeRules, key: &NodeKey, node: &Node) -> Vec<Failing> {
     [
@@ -186,12 +193,18 @@ pub(crate) fn any_term(terms: &[NodeTerm], key: &NodeKey, labels: &[(Name, Name)
 
 /// Whether a term matches: all of its requirements, and it has one.
 pub(crate) fn term_matches(term: &NodeTerm, key: &NodeKey, labels: &[(Name, Name)]) -> bool {
-    !term.is_empty() && term.iter().all(|r| requirement_matches(r, key, labels))
+    !term.is_empty() && term.iter().all(|r| requirement_matches(r, Some(key), labels))
+}
+
+/// Whether a term matches labels alone: what it asks of the name is passed over, as kube-scheduler
+/// does with the terms of volumes.
+pub(crate) fn on_labels(term: &NodeTerm, labels: &[(Name, Name)]) -> bool {
+    !term.is_empty() && term.iter().all(|r| requirement_matches(r, None, labels))
 }
 
 fn requirement_matches(
     requirement: &NodeRequirement,
-    key: &NodeKey,
+    key: Option<&NodeKey>,
     labels: &[(Name, Name)],
 ) -> bool {
     let number = |k: &Name| label(labels, k).and_then(|v| v.parse::<i64>().ok());
@@ -202,8 +215,8 @@ fn requirement_matches(
         NodeRequirement::DoesNotExist(k) => label(labels, k).is_none(),
         NodeRequirement::Gt(k, bound) => number(k).is_some_and(|v| v > *bound),
         NodeRequirement::Lt(k, bound) => number(k).is_some_and(|v| v < *bound),
-        NodeRequirement::NameIs(name) => *name == key.0,
-        NodeRequirement::NameIsNot(name) => *name != key.0,
+        NodeRequirement::NameIs(name) => key.is_none_or(|key| *name == key.0),
+        NodeRequirement::NameIsNot(name) => key.is_none_or(|key| *name != key.0),
         NodeRequirement::Never => false,
     }
 }

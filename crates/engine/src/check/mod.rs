@@ -1,12 +1,16 @@
 //! Checks: may this request go to this node? Each returns its reason.
 //!
 //! The order is kube-scheduler's default filter order: NodeName, NodeUnschedulable,
-//! TaintToleration, NodeAffinity, NodeResourcesFit, DynamicResources. [`fact`] holds those that
-//! depend on the node's fact alone, [`room`] the ledger's, [`claims`] those of claims and devices.
+//! TaintToleration, NodeAffinity, NodeResourcesFit, VolumeRestrictions, NodeVolumeLimits,
+//! VolumeBinding, VolumeZone, DynamicResources, NodeDeclaredFeatures. [`fact`] holds those that depend
+//! on the node's fact alone, [`room`] the ledger's, [`volumes`] those of volumes, [`claims`] those of
+//! claims and devices, [`features`] the last.
 
 pub(crate) mod claims;
 pub(crate) mod fact;
+pub(crate) mod features;
 pub(crate) mod room;
+pub(crate) mod volumes;
 
 use crate::decision::Facts;
 use crate::facts::Request;
@@ -23,11 +27,29 @@ pub(crate) fn before_nodes(
     asker: Asker<'_>,
     emptied: bool,
 ) -> Result<Resolved, Stopped> {
-    if let Some(fault) = &request.fault {
-        return Err(claims::object(fault.reason, &fault.subject, &fault.detail));
-    }
     fact::terms_agree(&request.node)?;
-    claims::resolve(state, request, asker, emptied)
+    let mounts = volumes::resolve(state, request, emptied)?;
+    faultless(request)?;
+    let mut resolved = claims::resolve(state, request, asker, emptied)?;
+    resolved.mounts = mounts;
+    Ok(resolved)
+}
+
+/// All that makes a request impossible before any node is looked at, in the order of the plugins.
+pub(crate) fn all_before_nodes(state: &State, request: &Request, asker: Asker<'_>) -> Vec<Stopped> {
+    let mut all: Vec<Stopped> = fact::terms_agree(&request.node).err().into_iter().collect();
+    all.extend(volumes::stopped(state, request, false));
+    let claims = claims::resolve(state, request, asker, false).map(|_| ());
+    all.extend(faultless(request).and(claims).err());
+    all
+}
+
+/// What lowering found wrong with the pod or the claims that it names.
+fn faultless(request: &Request) -> Result<(), Stopped> {
+    match &request.fault {
+        Some(fault) => Err(claims::object(fault.reason, &fault.subject, &fault.detail)),
+        None => Ok(()),
+    }
 }
 
 /// One check that failed on a node.

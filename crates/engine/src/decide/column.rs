@@ -26,8 +26,8 @@ pub(crate) struct Column {
     fatal: u32,
     /// How far the log of touched nodes was read.
     read: u64,
-    /// Versions of the set of nodes and of what selectors say.
-    versions: (u64, u64),
+    /// Versions of the set of nodes, of what selectors say, and of volumes where they matter.
+    versions: (u64, u64, u64),
     /// The account of its refusal, with the point of the log that it holds for.
     why: Option<(u64, Arc<Why>)>,
     /// When it was last asked, for throwing out the oldest.
@@ -115,7 +115,7 @@ impl Column {
             ranked: BTreeSet::new(),
             fatal: 0,
             read: 0,
-            versions: (0, 0),
+            versions: (0, 0, 0),
             why: None,
             used: 0,
         }
@@ -144,17 +144,19 @@ impl Column {
         ranks: &Ranks,
         ask: &Ask,
     ) {
+        let volumes = if ask.mounts.is_some() { state.clock.volumes } else { 0 };
+        let versions = (state.clock.node_set, state.clock.selectors, volumes);
         let same = self.ask.wanted == ask.wanted
             && self.ask.pinned == ask.pinned
             && self.policy == *search.policy
             && self.effort == search.effort
-            && self.versions == (state.clock.node_set, state.clock.selectors);
+            && self.versions == versions;
         self.ask = ask.clone();
         if !same {
             self.why = None;
             self.policy = *search.policy;
             self.effort = search.effort;
-            self.versions = (state.clock.node_set, state.clock.selectors);
+            self.versions = versions;
             self.cells.clear();
             self.cells.resize(state.nodes.slots() as usize, Cell::default());
             self.ranked.clear();

@@ -2,7 +2,8 @@
 //! the group's turn.
 
 use super::search::{Ask, Search};
-use super::trial::{Opening, Trial};
+use super::trial::{Opening, Trial, before};
+use crate::check::{all_before_nodes, claims};
 use crate::decision::{Choice, Example, NodeReport, Offered, Report, Verdict};
 use crate::name::{GroupKey, NodeKey};
 use crate::policy::DeviceOrder;
@@ -33,11 +34,11 @@ impl Trial<'_> {
         for slot in order {
             let key = self.state.groups.key(slot).clone();
             let openings = self.openings(slot);
-            let (Some(first), Some(last)) = (openings.first(), openings.last()) else { continue };
-            let (mut object, mut looked) = self.look(slot, first, &nodes);
+            let Some(last) = openings.len().checked_sub(1) else { continue };
+            let (mut object, mut looked) = self.look(slot, &openings, 0, &nodes);
             let verdict = self.group(&key, slot);
             if matches!(verdict, Verdict::Placed { short: Some(_), .. }) {
-                (object, looked) = self.look(slot, last, &nodes);
+                (object, looked) = self.look(slot, &openings, last, &nodes);
             }
             reports.push(Report { group: key, verdict, object, nodes: looked, choice: None });
         }
@@ -45,10 +46,11 @@ impl Trial<'_> {
     }
 
     fn report(&mut self, key: &GroupKey, slot: u32) -> Option<Report> {
-        let opening = self.openings(slot).into_iter().next()?;
+        let openings = self.openings(slot);
+        let opening = openings.first()?;
         let all = self.ranks.slots().to_vec();
-        let (object, nodes) = self.look(slot, &opening, &all);
-        let choice = if object.is_empty() { self.choice(slot, &opening, &nodes) } else { None };
+        let (object, nodes) = self.look(slot, &openings, 0, &all);
+        let choice = if object.is_empty() { self.choice(slot, opening, &nodes) } else { None };
         let verdict = self.group(key, slot);
         Some(Report { group: key.clone(), verdict, object, nodes, choice })
     }
@@ -87,14 +89,20 @@ impl Trial<'_> {
         Some(Choice { best, equal, second, elsewhere })
     }
 
-    /// What stands before any node is looked at, and these nodes, for one opening.
+    /// What stands before any node is looked at, and these nodes, for one of the openings.
     fn look(
         &mut self,
         slot: u32,
-        opening: &Opening,
+        openings: &[Opening],
+        at: usize,
         on: &[u32],
     ) -> (Vec<(Reason, Example)>, Vec<NodeReport>) {
         let mut object: Vec<(Reason, Example)> = Vec::new();
+        let opening = &openings[at];
+        if let Some(fault) = self.state.groups.at(slot).kept_out(opening.role, before(openings, at))
+        {
+            object.push(*claims::object(fault.reason, &fault.subject, &fault.detail));
+        }
         let gates = self.state.groups.at(slot).gates();
         if !gates.is_empty() {
             object.push((Reason::Gated, super::why::gates(gates)));
@@ -106,7 +114,11 @@ impl Trial<'_> {
                 let ask = Ask::new(request, self.state.request(request).clone(), resolved);
                 nodes.extend(on.iter().map(|node| self.node_report(&ask, opening, *node)));
             }
-            Err(stopped) => object.push(*stopped),
+            Err(_) => {
+                let (request, asker) = (self.state.request(request), self.asker(opening));
+                let all = all_before_nodes(self.state, request, asker);
+                object.extend(all.into_iter().map(|stopped| *stopped));
+            }
         }
         (object, nodes)
     }

@@ -14,7 +14,7 @@ use super::trial::{Opening, Trial};
 use super::why::{Rows, count};
 use crate::check::claims::Wanted;
 use crate::check::fact::{self, Health};
-use crate::check::{Failing, before_nodes};
+use crate::check::{Failing, before_nodes, features, volumes};
 use crate::decision::Tally;
 use crate::device::{Failure, Shape, Usage};
 use crate::facts::ClaimUse;
@@ -41,9 +41,10 @@ impl Trial<'_> {
                 return Some(Arc::new(Tally { reason, nodes: 0, devices: 0, example }));
             }
         };
-        // A claim that is named can change without the hardware; only requests that name none are
-        // remembered.
-        let steady = fact.claims.iter().all(|c| !matches!(c, ClaimUse::Named(_)));
+        // A claim that is named can change without the hardware, and so can what is decided on
+        // volumes; only requests without both are remembered.
+        let steady =
+            fact.claims.iter().all(|c| !matches!(c, ClaimUse::Named(_))) && fact.volumes.is_empty();
         let hardware = self.state.clock.hardware;
         if let Some(caches) = self.caches.as_deref().filter(|_| steady)
             && let Some((version, policy, effort, never)) = caches.never.get(&fact)
@@ -116,16 +117,20 @@ impl Ideal<'_> {
         if let Some(failing) = room_failing(state, ask, node, &empty).into_iter().next() {
             return Err(failing);
         }
+        let undeclared = features::declared(&ask.request.features, node);
+        if let Some(mounts) = &ask.mounts {
+            volumes::first(state, &ask.request, mounts, slot)?;
+        }
         let wanted = self.search.wanted(state, ask, slot)?;
         self.search.look_at_devices(state, slot);
-        let Some(devices) = state.nodes.at(slot).devices.as_deref() else { return Ok(()) };
+        let Some(devices) = state.nodes.at(slot).devices.as_deref() else { return undeclared };
         let key = (wanted, Arc::as_ptr(devices.shape()));
         if let Some(known) = self.seen.get(&key) {
-            return known.clone();
+            return known.clone().and(undeclared);
         }
         let answer = self.devices(state, &key.0, devices.shape());
         self.seen.insert(key, answer.clone());
-        answer
+        answer.and(undeclared)
     }
 
     fn devices(
@@ -141,7 +146,7 @@ impl Ideal<'_> {
             true => Arc::clone(shape),
             false => self.search.share(Arc::new(shape.healed())),
         };
-        let usage = Usage::free(&healed);
+        let usage = Shared::new(Usage::free(&healed));
         // In the emptied cluster no claim of the pod is allocated.
         match self.search.choose(state, wanted, &[], &healed, &usage) {
             Ok(_) => Ok(()),

@@ -10,7 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::check::claims::{Pinned, Resolved, Wanted, reachable};
 use crate::check::fact::{self, Health};
-use crate::check::{Failing, room};
+use crate::check::volumes::{self, Mounts};
+use crate::check::{Failing, features, room};
 use crate::cost::{Cost, Harm, TopologyCost};
 use crate::decision::{DeviceFacts, Facts, Proof};
 use crate::device::{self, Failure, Offer, Rivals, Shape, Usage, UsageKey, Want};
@@ -19,6 +20,7 @@ use crate::name::{Name, Shared};
 use crate::policy::{Effort, Policy};
 use crate::reason::{DeviceStage, Reason, Status};
 use crate::state::{Ledger, NodeDevices, State};
+use crate::storage::VolumeGrant;
 
 /// A request with its claims resolved: what is asked of each node.
 #[derive(Clone, Debug)]
@@ -28,11 +30,13 @@ pub(crate) struct Ask {
     pub(crate) request: Shared<Request>,
     pub(crate) pinned: Vec<Pinned>,
     pub(crate) wanted: Shared<Wanted>,
+    pub(crate) mounts: Option<Arc<Mounts>>,
 }
 
 impl Ask {
     pub(crate) fn new(slot: u32, request: Shared<Request>, resolved: Resolved) -> Self {
-        Self { slot, request, pinned: resolved.pinned, wanted: Shared::new(resolved.wanted) }
+        let Resolved { pinned, wanted, mounts } = resolved;
+        Self { slot, request, pinned, wanted: Shared::new(wanted), mounts }
     }
 }
 
@@ -43,6 +47,8 @@ pub(crate) struct Fit {
     pub(crate) proof: Proof,
     /// The devices, where any are wanted.
     pub(crate) offer: Option<Arc<Offer>>,
+    /// What becomes of the claims on volumes that wait for their pod.
+    pub(crate) volumes: Vec<VolumeGrant>,
 }
 
 /// A device choice that is remembered.
@@ -138,19 +144,28 @@ impl<'a> Search<'a> {
     ) -> Result<Fit, Failing> {
         self.spent += 1;
         let row = state.nodes.at(slot);
-        if let Some(node) = &row.fact {
-            if !room::fits(&state.requests.at(ask.slot).charge, node, &row.ledger) {
-                let failing = room_failing(state, ask, node, &row.ledger);
-                return Err(failing.into_iter().next().unwrap_or_else(no_room));
-            }
+        if let Some(node) = &row.fact
+            && !room::fits(&state.requests.at(ask.slot).charge, node, &row.ledger)
+        {
+            let failing = room_failing(state, ask, node, &row.ledger);
+            return Err(failing.into_iter().next().unwrap_or_else(no_room));
+        }
+        let grants = match &ask.mounts {
+            Some(mounts) => volumes::first(state, &ask.request, mounts, slot)?,
+            None => Vec::new(),
+        };
+        if let Some(node) = &state.nodes.at(slot).fact {
             reachable(&ask.pinned, state.nodes.key(slot), &node.labels)?;
         }
         let wanted = self.wanted(state, ask, slot)?;
         self.look_at_devices(state, slot);
         let offer = self.devices(state, ask, &wanted, slot)?;
+        if let Some(node) = &state.nodes.at(slot).fact {
+            features::declared(&ask.request.features, node)?;
+        }
         let cost = price(state, ask, &wanted, slot, soft, offer.as_deref());
         let proof = offer.as_ref().map_or(Proof::Proven, |o| o.proof);
-        Ok(Fit { cost, proof, offer })
+        Ok(Fit { cost, proof, offer, volumes: grants })
     }
 
     /// What devices are wanted of a node: the pod's own claims, and one more for the extended
@@ -169,7 +184,7 @@ impl<'a> Search<'a> {
         let served = request
             .served(|name| state.scalar_index.get(name).map_or(0, |id| ledger.scalar(*id).0));
         if served.is_empty() && ask.wanted.claims.is_empty() {
-            return counted(request).map(|()| ask.wanted.clone());
+            return counted(ask).map(|()| ask.wanted.clone());
         }
         if let Some(last) = &self.served
             && last.served == served
@@ -236,10 +251,10 @@ impl<'a> Search<'a> {
         wanted: &Shared<Wanted>,
         fixed: &[u16],
         shape: &Arc<Shape>,
-        usage: &Usage,
+        usage: &Shared<Usage>,
     ) -> Answer {
         // What is remembered knows of no devices that were given before.
-        let key = (self.memo.is_some() && fixed.is_empty()).then(|| usage.key());
+        let key = (self.memo.is_some() && fixed.is_empty()).then(|| UsageKey::of(usage));
         let at = Arc::as_ptr(shape) as usize;
         if let (Some(memo), Some(key)) = (self.memo.as_deref(), &key) {
             let known = memo.answers.get(wanted).and_then(|by| by.get(&at)?.by_usage.get(key));
@@ -291,6 +306,7 @@ impl<'a> Search<'a> {
             cost: price(state, ask, &wanted, slot, fit.cost.soft, Some(&offer)),
             proof: offer.proof,
             offer: Some(Arc::new(offer)),
+            volumes: fit.volumes.clone(),
         });
         (equal, second)
     }
@@ -301,8 +317,14 @@ impl<'a> Search<'a> {
         let Some(node) = &row.fact else { return Vec::new() };
         let mut failing = fact::all(&ask.request.node, state.nodes.key(slot), node);
         failing.extend(room_failing(state, ask, node, &row.ledger));
-        if let Err(elsewhere) = reachable(&ask.pinned, state.nodes.key(slot), &node.labels) {
+        let undeclared = features::declared(&ask.request.features, node).err();
+        let elsewhere = reachable(&ask.pinned, state.nodes.key(slot), &node.labels).err();
+        if let Some(mounts) = &ask.mounts {
+            failing.extend(volumes::all(state, &ask.request, mounts, slot));
+        }
+        if let Some(elsewhere) = elsewhere {
             failing.push(elsewhere);
+            failing.extend(undeclared);
             return failing;
         }
         match self.wanted(state, ask, slot) {
@@ -312,6 +334,7 @@ impl<'a> Search<'a> {
             }
             Err(one) => failing.push(one),
         }
+        failing.extend(undeclared);
         failing
     }
 }
@@ -355,10 +378,19 @@ pub(super) fn device_failing(failure: &Failure) -> Failing {
 }
 
 /// A node that counts all that is asked keeps no wish for nearness that is required: the kubelet
-/// chooses the devices of a counter.
-fn counted(request: &Request) -> Result<(), Failing> {
+/// chooses the devices of a counter. One device alone is near itself.
+fn counted(ask: &Ask) -> Result<(), Failing> {
+    let request = &ask.request;
     let required = request.align.iter().any(|wish| wish.required);
-    let Some(first) = request.extended.first().filter(|_| required) else { return Ok(()) };
+    let amount = |name: &Name| {
+        let asked = request.resources.scalars.iter().find(|(scalar, _)| scalar == name);
+        asked.map_or(0, |(_, amount)| *amount)
+    };
+    let sum = request.extended.iter().fold(0i64, |s, one| s.saturating_add(amount(&one.resource)));
+    let alone = sum <= 1 && ask.pinned.is_empty();
+    let Some(first) = request.extended.first().filter(|_| required && !alone) else {
+        return Ok(());
+    };
     let facts = Facts::Subject { subject: first.resource.clone(), detail: Name::new("") };
     Err(Failing::new(Reason::AlignUnmet, UNRESOLVABLE).with(facts))
 }

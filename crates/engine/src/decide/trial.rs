@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::column::{Column, Ranks};
 use super::search::{Ask, Fit, Search};
 use super::{Caches, why};
-use crate::check::claims::{Resolved, Stopped};
+use crate::check::claims::{self, Resolved, Stopped};
 use crate::check::{Asker, before_nodes};
 use crate::cost::Cost;
 use crate::decision::{Act, Decision, Example, Proof, Short, Verdict, Why};
@@ -27,6 +27,8 @@ pub(super) struct Trial<'a> {
     now: Timestamp,
     journal: Vec<Undo>,
     acts: Vec<Act>,
+    /// What becomes of further roles that find no seat.
+    roles: Vec<(GroupKey, u16, Verdict)>,
     pub(super) spent: u64,
 }
 
@@ -85,6 +87,7 @@ impl<'a> Trial<'a> {
             now,
             journal: Vec::new(),
             acts: Vec::new(),
+            roles: Vec::new(),
             spent: 0,
         }
     }
@@ -99,20 +102,27 @@ impl<'a> Trial<'a> {
             verdicts.push((key, verdict));
         }
         let acts = std::mem::take(&mut self.acts);
+        let roles = std::mem::take(&mut self.roles);
         let (on, spent) = (self.state.revision, Effort { steps: self.spent });
         let wake_at = self.wake_at(&verdicts);
-        Decision { on, acts, verdicts, wake_at, spent }
+        Decision { on, acts, verdicts, roles, wake_at, spent }
     }
 
-    /// The next time at which a pod is expected to be gone, if anything waits for room.
+    /// The next time at which something that waits may find room by itself: a pod is expected to be
+    /// gone, or the wait for a claim's binding conditions ends, after which its allocation has failed.
     fn wake_at(&self, verdicts: &[(GroupKey, Verdict)]) -> Option<Timestamp> {
         let waits = |verdict: &Verdict| match verdict {
             Verdict::Waits(_) | Verdict::GaveUp(..) => true,
             Verdict::Placed { short, .. } => short.is_some(),
             Verdict::Refused(_) => false,
         };
-        let after = Timestamp(self.now.0.saturating_add(1));
-        let next = self.state.ends.range(after..).next().map(|(end, _)| *end);
+        let later = |time: &Timestamp| time.0.saturating_add(1);
+        let after = Timestamp(later(&self.now));
+        let gone = self.state.ends.range(after..).next().map(|(end, _)| *end);
+        // A wait is over after its end, and not at it.
+        let over =
+            self.state.deadlines.range(self.now..).next().map(|(end, _)| Timestamp(later(end)));
+        let next = gone.into_iter().chain(over).min();
         next.filter(|_| verdicts.iter().any(|(_, verdict)| waits(verdict)))
     }
 
@@ -138,16 +148,25 @@ impl<'a> Trial<'a> {
         let gated = missing.is_some();
         // Members of a role are alike: where one finds no seat, the rest of the role finds none.
         let mut full: Option<u16> = None;
-        for opening in &openings {
+        for (at, opening) in openings.iter().enumerate() {
             let over = gated || (gang && missing.is_some());
             if over || full == Some(opening.role) {
                 continue;
             }
-            match self.seat(key, slot, opening) {
+            let seat = match self.kept_out(slot, &openings, at) {
+                Some(why) => Err(why),
+                None => self.seat(key, slot, opening),
+            };
+            match seat {
                 Ok(one) => found.push(one),
                 Err(why) => {
                     full = Some(opening.role);
-                    missing.get_or_insert(why);
+                    if missing.is_some() {
+                        let verdict = self.not_placed(why);
+                        self.roles.push((key.clone(), opening.role, verdict));
+                    } else {
+                        missing = Some(why);
+                    }
                 }
             }
         }
@@ -273,6 +292,16 @@ impl<'a> Trial<'a> {
         Some(self.object(request, opening, (Reason::Gated, example)))
     }
 
+    /// Why an opening is not to be filled because its pod would not be made.
+    fn kept_out(&mut self, slot: u32, openings: &[Opening], at: usize) -> Option<Arc<Why>> {
+        let opening = openings.get(at)?;
+        let group = self.state.groups.at(slot);
+        let request = group.requests[usize::from(opening.role)];
+        let fault = group.kept_out(opening.role, before(openings, at))?;
+        let stopped = claims::object(fault.reason, &fault.subject, &fault.detail);
+        Some(self.object(request, opening, *stopped))
+    }
+
     pub(super) fn not_found(&mut self, ask: &Ask, opening: &Opening) -> Arc<Why> {
         if let Some(known) = self.with_column(ask, |column, _, _| column.why()) {
             return known;
@@ -374,6 +403,7 @@ impl<'a> Trial<'a> {
             pod: opening.pod.clone(),
             node: self.state.nodes.key(node).clone(),
             grants,
+            volumes: fit.volumes.clone(),
         }
     }
 
@@ -408,6 +438,14 @@ impl<'a> Trial<'a> {
             }
         }
     }
+}
+
+/// How many openings of the same role stand before this one.
+pub(super) fn before(openings: &[Opening], at: usize) -> u32 {
+    let role = openings.get(at).map(|opening| opening.role);
+    // A role's openings stand together.
+    let first = openings.iter().position(|opening| Some(opening.role) == role).unwrap_or(at);
+    (at - first) as u32
 }
 
 impl Caches {

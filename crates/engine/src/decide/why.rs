@@ -135,13 +135,24 @@ impl Trial<'_> {
 
     /// A failing check as an example, with the names of its node and device.
     pub(super) fn example(&self, failing: &Failing, slot: u32) -> Example {
-        let row = self.state.nodes.at(slot);
-        let device = failing.device.and_then(|at| {
-            row.devices.as_deref().map(|d| self.state.device_key(d, usize::from(at)))
-        });
+        let devices = self.state.nodes.at(slot).devices.as_deref();
+        let name = |at: u16| devices.map(|d| self.state.device_key(d, usize::from(at)));
+        let joint = match &failing.facts {
+            Facts::Devices(facts) => facts.joint.as_deref(),
+            Facts::None
+            | Facts::Subject { .. }
+            | Facts::Amount { .. }
+            | Facts::Label { .. }
+            | Facts::Taint(_)
+            | Facts::Claim { .. }
+            | Facts::Binding { .. }
+            | Facts::Volume(_) => None,
+        };
+        let leaders = joint.iter().flat_map(|joint| &joint.groups);
         Example {
             node: Some(self.state.nodes.key(slot).clone()),
-            device,
+            device: failing.device.and_then(name),
+            leaders: leaders.filter_map(|group| name(group.leader)).collect(),
             facts: failing.facts.clone(),
         }
     }

@@ -202,4 +202,66 @@ mod tests {
         assert_eq!(asked(2 * UNIT, policy.clone()), Ok(Some(4 * UNIT)));
         assert_eq!(asked(5 * UNIT, policy), Ok(None));
     }
+
+    /// What is taken of a device with so much memory, or why it does not fit.
+    fn drawn(nanos: i128, policy: CapacityPolicy, asked: &[(Name, i128)]) -> Result<i128, Unfit> {
+        let policy = Some(Box::new(policy));
+        let capacity = Capacity { name: Name::new("memory"), nanos, policy };
+        let traits =
+            Traits { capacity: [capacity].into(), ..crate::device::tests::world::plain_traits() };
+        draw(&traits, asked).map(|draws| draws[0])
+    }
+
+    fn unfit(name: &str, amount: (i128, i128), unmet: Unmet) -> Unfit {
+        let amount = (amount.0 * UNIT, amount.1 * UNIT);
+        Unfit { name: Name::new(name), amount, unmet }
+    }
+
+    #[test]
+    fn what_does_not_fit_says_what_was_asked_and_the_most_there_is() {
+        let ask = |name: &str, amount: i128| [(Name::new(name), amount * UNIT)];
+        let of = |policy: CapacityPolicy, asked: i128| {
+            drawn(100 * UNIT, policy, &ask("memory", asked)).unwrap_err()
+        };
+        let none = CapacityPolicy::default;
+        let lacking = drawn(100 * UNIT, none(), &ask("cores", 2)).unwrap_err();
+        assert_eq!(lacking, unfit("cores", (2, 0), Unmet::Lacking));
+        assert_eq!(of(none(), 101), unfit("memory", (101, 100), Unmet::Short));
+        // As it was asked, and not as it was rounded.
+        assert_eq!(of(range(2, 10, 3), 9), unfit("memory", (9, 10), Unmet::Policy));
+        let valid = CapacityPolicy { valid: [UNIT, 4 * UNIT].into(), ..none() };
+        assert_eq!(of(valid, 5), unfit("memory", (5, 4), Unmet::Policy));
+        let steps = CapacityPolicy { range: Some((None, None, Some(3 * UNIT))), ..none() };
+        assert_eq!(of(steps, 4), unfit("memory", (4, 100), Unmet::Policy));
+        assert_eq!(of(none(), -1), unfit("memory", (-1, 100), Unmet::Absurd));
+    }
+
+    #[test]
+    fn where_nothing_is_asked_the_default_is_taken_or_all() {
+        let valid = || CapacityPolicy { valid: [UNIT, 4 * UNIT].into(), ..Default::default() };
+        let default = CapacityPolicy { default: Some(2 * UNIT), ..valid() };
+        assert_eq!(drawn(9 * UNIT, default.clone(), &[]), Ok(2 * UNIT));
+        assert_eq!(drawn(UNIT, default, &[]), Err(unfit("memory", (2, 1), Unmet::Short)));
+        assert_eq!(drawn(4 * UNIT, valid(), &[]), Ok(4 * UNIT));
+        assert_eq!(drawn(9 * UNIT, valid(), &[]), Err(unfit("memory", (9, 4), Unmet::Policy)));
+        assert_eq!(drawn(10 * UNIT, range(2, 10, 4), &[]), Ok(10 * UNIT));
+        assert_eq!(
+            drawn(9 * UNIT, range(2, 10, 4), &[]),
+            Err(unfit("memory", (9, 10), Unmet::Policy))
+        );
+        assert_eq!(
+            drawn(-UNIT, range(2, 10, 4), &[]),
+            Err(unfit("memory", (-1, -1), Unmet::Absurd))
+        );
+    }
+
+    #[test]
+    fn an_amount_that_can_not_be_counted_comes_before_one_that_is_too_much() {
+        let capacity =
+            |name: &str, nanos: i128| Capacity { name: Name::new(name), nanos, policy: None };
+        let capacity = [capacity("cores", UNIT), capacity("memory", -UNIT)].into();
+        let traits = Traits { capacity, ..crate::device::tests::world::plain_traits() };
+        let asked = [(Name::new("cores"), 2 * UNIT)];
+        assert_eq!(draw(&traits, &asked), Err(unfit("memory", (-1, -1), Unmet::Absurd)));
+    }
 }

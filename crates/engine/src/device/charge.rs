@@ -116,6 +116,18 @@ impl<'a> Charges<'a> {
         all.all(|((sum, draw), capacity)| sum.saturating_add(*draw) <= capacity.nanos)
     }
 
+    /// The first capacity of device `at` of which too little is left for a share: what it would take,
+    /// and what is left.
+    pub(super) fn short(&self, at: usize, draws: &[i128]) -> Option<(Name, (i128, i128))> {
+        let sums = self.consumed.get(at)?;
+        let capacity = &self.shape.devices[at].traits.capacity;
+        let mut all = sums.iter().zip(draws).zip(capacity);
+        all.find_map(|((sum, draw), capacity)| {
+            let left = capacity.nanos.saturating_sub(*sum);
+            (*draw > left).then(|| (capacity.name.clone(), (*draw, left)))
+        })
+    }
+
     /// Whether taking the device takes counters, as things stand.
     pub(super) fn counts(&self, at: usize, admin: bool) -> bool {
         let traits: &Traits = &self.shape.devices[at].traits;

@@ -7,6 +7,7 @@ use crate::name::Name;
 use crate::policy::{DeviceOrder, Policy};
 use crate::reason::Reason;
 
+use super::best::{Found, best};
 use super::explain::{self, explain, stage_facts};
 use super::judge::price;
 use super::matches::Matches;
@@ -139,48 +140,15 @@ pub(crate) fn choose(
     if problem.hopeless {
         return Err(explain(&lens, steps));
     }
-    if !upstream && problem.could_put_cards_last() {
-        return cards_last(&problem, steps);
+    if !upstream {
+        let Found { offer, cut } = best(&problem, steps);
+        return offer.ok_or_else(|| if cut { Failure::Bounded } else { explain(&lens, steps) });
     }
-    let aim = if upstream { Aim::First } else { Aim::Best };
-    let Outcome { best, cut, .. } = search(&problem, aim, steps);
+    let Outcome { best, cut, .. } = search(&problem, Aim::First, steps);
     let Some(best) = best else {
         return Err(if cut { Failure::Bounded } else { explain(&lens, steps) });
     };
-    let proof = match (upstream, cut) {
-        (true, _) => Proof::FirstFit,
-        (false, true) => Proof::Bounded,
-        (false, false) => Proof::Proven,
-    };
-    Ok(offer(&problem, best, proof))
-}
-
-/// Steps spent at least on finding the first by name of those that cost the same.
-const NAME_STEPS: u64 = 20_000;
-
-/// As [`choose`] where requests for network cards come before others: the best is found with them
-/// last, and the first by name of those that cost as much in the order of the requests.
-fn cards_last(problem: &Problem<'_>, steps: &mut u64) -> Result<Offer, Failure> {
-    let turned = Problem::new(Lens { cards_last: true, ..problem.lens });
-    let before = *steps;
-    let Outcome { best, cut, .. } = search(&turned, Aim::Best, steps);
-    let Some(best) = best else {
-        return Err(if cut { Failure::Bounded } else { explain(&problem.lens, steps) });
-    };
-    if !cut {
-        let mut few = (*steps).min(NAME_STEPS + 4 * (before - *steps));
-        *steps -= few;
-        let first = search(problem, Aim::FirstAt(best.0.price), &mut few).best;
-        *steps += few;
-        if let Some(first) = first {
-            return Ok(offer(problem, first, Proof::Proven));
-        }
-    }
-    // Where a bound ended the search for the name alone, another of the same cost does.
-    let proof = if cut { Proof::Bounded } else { Proof::Proven };
-    let mut offer = offer(&turned, best, proof);
-    offer.picks.sort_by_key(|pick| (pick.claim, pick.request));
-    Ok(offer)
+    Ok(offer(&problem, best, Proof::FirstFit))
 }
 
 /// What a search found, as it is offered.

@@ -12,6 +12,7 @@ use crate::name::{Name, SelectorId};
 use crate::reason::Reason;
 
 use super::choose::{Failure, Want, index};
+use super::joint::{Asked, Taken, named, needed};
 use super::problem::{Lens, MOST, Problem, Rule, covers, rules};
 use super::search::{Aim, search};
 use super::sets::{Lack, value_of};
@@ -20,7 +21,7 @@ use super::sieve::{Stage, sieve, untolerated, verdict};
 use super::usage::Usage;
 
 /// The bound ended a search.
-struct Cut;
+pub(super) struct Cut;
 
 /// Why one alternative fails.
 struct Failed {
@@ -77,8 +78,18 @@ pub(super) fn alternative<'a>(want: &Want<'a>, line: usize, at: usize) -> &'a Al
     &request(want, line).2.alternatives[at]
 }
 
+/// How many alternatives a line has.
+pub(super) fn alternatives(want: &Want<'_>, line: usize) -> usize {
+    request(want, line).2.alternatives.len()
+}
+
+/// A count, as facts hold it.
+pub(super) fn number(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(u32::MAX)
+}
+
 /// Whether the question has an answer.
-fn feasible(lens: Lens<'_>, steps: &mut u64) -> Result<bool, Cut> {
+pub(super) fn feasible(lens: Lens<'_>, steps: &mut u64) -> Result<bool, Cut> {
     let outcome = search(&Problem::new(lens), Aim::First, steps);
     if outcome.cut { Err(Cut) } else { Ok(outcome.best.is_some()) }
 }
@@ -94,11 +105,17 @@ fn line_alone(lens: &Lens<'_>, line: usize, steps: &mut u64) -> Result<Option<Fa
         return Ok(Some(Failed::new(Reason::RequestUnsupported, None, facts)));
     }
     for at in 0..request.alternatives.len() {
-        let one = Lens { lines: (line, line + 1), pin: Some(at), ..*lens };
-        if feasible(one, steps)? {
+        let one = Lens { lines: (line, line + 1), pins: &[at], ..*lens };
+        let sifted = Sifted::new(&one, &request.alternatives[at]);
+        // Where too few fit by themselves no search is needed.
+        let short = match request.alternatives[at].amount {
+            Amount::Count(count) => sifted.fits.len() < count as usize,
+            Amount::All => false,
+        };
+        if !short && feasible(one, steps)? {
             return Ok(None);
         }
-        let failed = alone(&one, line, at, steps)?;
+        let failed = alone(&one, line, at, &sifted, steps)?;
         if furthest.as_ref().is_none_or(|f| failed.reason > f.reason) {
             furthest = Some(failed);
         }
@@ -114,7 +131,6 @@ pub(super) fn stage_facts(lens: &Lens<'_>, line: usize, at: usize) -> DeviceFact
 fn counts(lens: &Lens<'_>, line: usize, at: usize, sifted: &Sifted) -> DeviceFacts {
     let (claim, _, request) = request(lens.want, line);
     let alternative = &request.alternatives[at];
-    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     DeviceFacts {
         claim: lens.want.claims[claim].0,
         request: Some(match &alternative.name {
@@ -138,7 +154,7 @@ fn counts(lens: &Lens<'_>, line: usize, at: usize, sifted: &Sifted) -> DeviceFac
 }
 
 /// Devices by the check that they pass last.
-struct Sifted {
+pub(super) struct Sifted {
     /// In pools that can't be allocated from, and selected.
     faulty: Option<usize>,
     selected: Vec<usize>,
@@ -146,13 +162,13 @@ struct Sifted {
     given: Vec<usize>,
     tolerated: Vec<usize>,
     free: Vec<usize>,
-    fits: Vec<usize>,
+    pub(super) fits: Vec<usize>,
     no: Option<(usize, SelectorId)>,
     errors: Vec<(usize, SelectorId)>,
 }
 
 impl Sifted {
-    fn new(lens: &Lens<'_>, alternative: &Alternative) -> Self {
+    pub(super) fn new(lens: &Lens<'_>, alternative: &Alternative) -> Self {
         let Lens { shape, usage, want, .. } = *lens;
         let all = 0..shape.devices.len();
         let traits = |at: usize| -> &Traits { &shape.devices[at].traits };
@@ -185,18 +201,23 @@ impl Sifted {
 }
 
 /// Why one alternative of one request fails; `lens` looks at nothing else.
-fn alone(lens: &Lens<'_>, line: usize, at: usize, steps: &mut u64) -> Result<Failed, Cut> {
+fn alone(
+    lens: &Lens<'_>,
+    line: usize,
+    at: usize,
+    sifted: &Sifted,
+    steps: &mut u64,
+) -> Result<Failed, Cut> {
     let alternative = alternative(lens.want, line, at);
-    let sifted = Sifted::new(lens, alternative);
-    let facts = counts(lens, line, at, &sifted);
-    if let Some(failed) = pool_failed(lens.shape, &sifted, &facts) {
+    let facts = counts(lens, line, at, sifted);
+    if let Some(failed) = pool_failed(lens.shape, sifted, &facts) {
         return Ok(failed);
     }
     if facts.asked as usize > MOST {
         return Ok(Failed::new(Reason::TooManyDevices, None, facts));
     }
-    match by_count(lens, alternative, &sifted, facts) {
-        Ok(facts) => by_rule(lens, line, at, &sifted, facts, steps),
+    match by_count(lens, alternative, sifted, facts) {
+        Ok(facts) => by_rule(lens, line, at, sifted, facts, steps),
         Err(failed) => Ok(failed),
     }
 }
@@ -275,7 +296,7 @@ fn by_count(
 }
 
 /// Whether a rule is about this alternative of this line.
-fn about(want: &Want<'_>, rule: Rule<'_>, line: usize, at: usize) -> bool {
+pub(super) fn about(want: &Want<'_>, rule: Rule<'_>, line: usize, at: usize) -> bool {
     let (claim, request, _) = request(want, line);
     match rule {
         Rule::Constraint(of, constraint) => {
@@ -295,15 +316,7 @@ fn by_rule(
     steps: &mut u64,
 ) -> Result<Failed, Cut> {
     if !feasible(Lens { rules: 0, ..*lens }, steps)? {
-        let mut plenty = lens.usage.clone();
-        plenty.counters_left.iter_mut().for_each(|left| *left = i128::MAX);
-        let joined = feasible(Lens { rules: 0, usage: &plenty, ..*lens }, steps)?;
-        let device = if joined {
-            counters_short(lens, sifted, &mut facts)
-        } else {
-            not_joined(lens.shape, sifted, &mut facts)
-        };
-        return Ok(Failed::new(Reason::CountersShort, device, facts));
+        return Ok(counters_failed(lens, line, at, &sifted.fits, facts, steps));
     }
     let rules = rules(lens.want);
     for (n, rule) in rules.iter().enumerate() {
@@ -318,10 +331,34 @@ fn by_rule(
         let free = Usage::free(lens.shape);
         facts.together_if_free =
             most(Lens { usage: &free, ..some }, sifted.tolerated.len(), steps)?;
+        facts.beside = named(lens.want, &needed(lens, n, steps));
         return Ok(rule_failed(lens, *rule, (line, at), &sifted.fits, facts));
     }
     // The request fails with all its rules, so one of them was the last straw.
     Ok(Failed::new(Reason::NotTogether, None, facts))
+}
+
+/// So many fit by themselves that shared counters, or their compatibility groups, must be to blame:
+/// how many go together, and what one more falls for.
+fn counters_failed(
+    lens: &Lens<'_>,
+    line: usize,
+    at: usize,
+    fits: &[usize],
+    mut facts: DeviceFacts,
+    steps: &mut u64,
+) -> Failed {
+    let bare = Lens { rules: 0, ..*lens };
+    let mut own = *steps / 8;
+    let before = own;
+    let fewer = (facts.asked.saturating_sub(1) as usize).min(fits.len());
+    facts.together = most(bare, fewer, &mut own).unwrap_or(0);
+    *steps -= before - own;
+    let some = Lens { ask: Some(facts.together as usize), ..bare };
+    let taken = if facts.together > 0 { Taken::by(some, steps) } else { None };
+    let taken = taken.unwrap_or_else(|| Taken::none(lens));
+    let device = taken.shortage(lens, alternative(lens.want, line, at), fits, &mut facts);
+    Failed::new(Reason::CountersShort, device, facts)
 }
 
 /// Most devices, of `free` at most, that the one alternative could be given under the rules of
@@ -364,6 +401,7 @@ fn rule_failed(
             let having = fits.iter().filter(|at| !lacks(at)).count();
             let device = fits.iter().copied().find(lacks);
             if having < facts.asked as usize {
+                facts.published = Some((number(having), number(fits.len())));
                 return Failed::new(Reason::AttributeMissing, device, facts);
             }
             let unmet =
@@ -382,7 +420,7 @@ fn rule_failed(
 }
 
 /// The value that a constraint compares.
-fn value<'a>(
+pub(super) fn value<'a>(
     lens: &Lens<'a>,
     asked: &Alternative,
     at: usize,
@@ -396,53 +434,16 @@ fn lost(shape: &Shape, at: usize, level: Level) -> bool {
     shape.must_align(at, level) && shape.domain(at, level).is_none()
 }
 
-/// A device that fits but for the compatibility groups of a counter set, which goes into the facts.
-fn not_joined(shape: &Shape, sifted: &Sifted, facts: &mut DeviceFacts) -> Option<usize> {
-    let grouped = |at: usize| {
-        let device = &shape.devices[at];
-        let mut sets = device.traits.counters.iter().map(|used| &used.name);
-        sets.find(|set| shape.grouped(device.pool, set).is_some()).map(|set| (at, set.clone()))
-    };
-    let (at, set) = sifted.fits.iter().find_map(|at| grouped(*at))?;
-    facts.resource = Some(set);
-    Some(at)
-}
-
-/// A device that fits but for a counter, which goes into the facts.
-fn counters_short(lens: &Lens<'_>, sifted: &Sifted, facts: &mut DeviceFacts) -> Option<usize> {
-    let Lens { shape, usage, .. } = *lens;
-    let short = |at: usize| {
-        let device = &shape.devices[at];
-        let counters = shape.counters.iter().zip(&usage.counters_left);
-        let mut of_pool = counters.filter(|(counter, _)| counter.pool == device.pool);
-        of_pool.find_map(|(counter, left)| {
-            let asked = counter.used_by(&device.traits.counters);
-            (asked > 0 && asked > *left).then(|| (counter.name.clone(), (asked, *left)))
-        })
-    };
-    let charged = |at: &usize| !shape.devices[*at].traits.counters.is_empty();
-    let mut charged = sifted.fits.iter().copied().filter(charged);
-    let found = charged.clone().find_map(|at| short(at).map(|s| (at, s)));
-    match found {
-        Some((at, (name, amount))) => {
-            facts.resource = Some(name);
-            facts.amount = Some(amount);
-            Some(at)
-        }
-        None => charged.next(),
-    }
-}
-
 /// Each request could be met by itself: why not all. A rule is to blame where it would be broken
 /// even with every device free.
 fn together(lens: &Lens<'_>, steps: &mut u64) -> Result<Failed, Cut> {
     let usage = Usage::free(lens.shape);
     let free = Lens { usage: &usage, ..*lens };
-    let rules = rules(lens.want);
+    let count = rules(lens.want).len();
     if !feasible(free, steps)? && feasible(Lens { rules: 0, ..free }, steps)? {
-        for (n, rule) in rules.iter().enumerate() {
+        for n in 0..count {
             if !feasible(Lens { rules: n + 1, ..free }, steps)? {
-                return Ok(joint_rule(lens, &free, *rule));
+                return Ok(joint_rule(lens, &free, n, steps));
             }
         }
     }
@@ -451,17 +452,66 @@ fn together(lens: &Lens<'_>, steps: &mut u64) -> Result<Failed, Cut> {
         last += 1;
     }
     let (_, _, request) = request(lens.want, last);
-    let facts = stage_facts(lens, last, 0);
+    let mut facts = stage_facts(lens, last, 0);
     for alternative in &request.alternatives {
         if let Some(failed) = pool_failed(lens.shape, &Sifted::new(lens, alternative), &facts) {
             return Ok(failed);
         }
     }
-    Ok(Failed::new(Reason::NotTogether, None, facts))
+    let device = apart(lens, &free, last, &mut facts, steps);
+    Ok(Failed::new(Reason::NotTogether, device, facts))
+}
+
+/// What keeps the request of line `last` from those before it, as things stand: a rule over values,
+/// too few devices for all, or what the others would leave of counters and capacity.
+fn apart(
+    lens: &Lens<'_>,
+    free: &Lens<'_>,
+    last: usize,
+    facts: &mut DeviceFacts,
+    steps: &mut u64,
+) -> Option<usize> {
+    let mut own = *steps / 4;
+    let before = own;
+    let mut fails = |lens: Lens<'_>| matches!(feasible(lens, &mut own), Ok(false));
+    let mut first = lens.lines.0;
+    while first < last && fails(Lens { lines: (first + 1, last + 1), ..*lens }) {
+        first += 1;
+    }
+    let some = Lens { lines: (first, last + 1), ..*lens };
+    let rules = rules(lens.want);
+    let bare = fails(Lens { rules: 0, ..some });
+    let broken = (0..rules.len()).find(|n| !bare && fails(Lens { rules: n + 1, ..some }));
+    *steps -= before - own;
+    let free = &Lens { lines: some.lines, ..*free };
+    let asked = Asked::new(&some, free, first..last + 1, broken.map(|n| rules[n]), steps);
+    if !asked.is_joint() {
+        return None;
+    }
+    let mut of: Vec<Rule<'_>> = Vec::new();
+    if let Some(n) = broken {
+        match rules[n] {
+            Rule::Constraint(_, constraint) => facts.attribute = Some(constraint.attribute.clone()),
+            Rule::Align(_, level) => facts.level = Some(level),
+        }
+        let beside = needed(&some, n, steps);
+        of.extend(std::iter::once(n).chain(beside.iter().copied()).map(|n| rules[n]));
+        facts.beside = named(lens.want, &beside);
+    }
+    facts.joint = Some(Box::new(asked.joint(&of).0));
+    if !bare {
+        return None;
+    }
+    let others = Lens { lines: (first, last), rules: 0, ..*lens };
+    let taken = Taken::by(others, steps)?;
+    let (alternative, fits) = asked.last()?;
+    taken.shortage(lens, alternative, fits, facts)
 }
 
 /// A rule over several requests that no set keeps, with counts over all that it is about.
-fn joint_rule(lens: &Lens<'_>, free: &Lens<'_>, rule: Rule<'_>) -> Failed {
+fn joint_rule(lens: &Lens<'_>, free: &Lens<'_>, n: usize, steps: &mut u64) -> Failed {
+    let all = rules(lens.want);
+    let rule = all[n];
     let under = |line: &usize| about(lens.want, rule, *line, 0);
     let lines: Vec<usize> = (lens.lines.0..lens.lines.1).filter(under).collect();
     let first = lines.first().copied().unwrap_or(lens.lines.0);
@@ -482,7 +532,26 @@ fn joint_rule(lens: &Lens<'_>, free: &Lens<'_>, rule: Rule<'_>) -> Failed {
     let asked = alternative(lens.want, first, 0);
     facts.together = group(lens, rule, asked, &fits(lens)).min(most);
     facts.together_if_free = group(lens, rule, asked, &fits(free)).min(most);
-    rule_failed(lens, rule, (first, 0), &fits(free), facts)
+    let mut failed = rule_failed(lens, rule, (first, 0), &fits(free), facts);
+    let beside = needed(free, n, steps);
+    failed.facts.beside = named(lens.want, &beside);
+    let asked = Asked::new(lens, free, lens.lines.0..lens.lines.1, Some(rule), steps);
+    // How many publish an attribute was counted over the first alternatives.
+    let counted = failed.reason != Reason::AttributeMissing || asked.is_of(&lines);
+    if asked.is_joint() && counted {
+        let of: Vec<Rule<'_>> = std::iter::once(n).chain(beside).map(|n| all[n]).collect();
+        let (joint, now, if_free) = asked.joint(&of);
+        failed.facts.asked = asked.asked();
+        let facts = &mut failed.facts;
+        if !joint.groups.is_empty() {
+            (facts.together, facts.together_if_free) = (now, if_free);
+        }
+        let most = facts.asked.saturating_sub(1);
+        facts.together = facts.together.min(most);
+        facts.together_if_free = facts.together_if_free.min(most);
+        failed.facts.joint = Some(Box::new(joint));
+    }
+    failed
 }
 
 /// Most of `devices` that keep `rule`.

@@ -7,13 +7,16 @@
 //! a function of its arguments: remembering answers is left to the caller, as are nodes, queues and
 //! what the object itself says (a fault of a claim is never looked at here).
 
+mod best;
 mod bits;
 mod capacity;
 mod charge;
 mod choose;
 mod explain;
+mod joint;
 mod judge;
 mod matches;
+mod names;
 mod overlay;
 mod packing;
 mod problem;
@@ -27,6 +30,7 @@ mod spans;
 mod stock;
 #[cfg(test)]
 mod tests;
+mod unions;
 mod units;
 mod usage;
 mod walk;

@@ -5,6 +5,8 @@
 //! at several devices is an [`Axis`]: a small number for each position, of which the chosen ones must
 //! be equal, must differ, or are counted.
 
+use std::cell::OnceCell;
+
 use crate::facts::{
     Align, Alternative, Amount, AttributeValue, ClaimSpec, Constraint, Level, Traits,
 };
@@ -16,6 +18,7 @@ use super::sets::{Link, SetRule, value_of};
 use super::shape::Shape;
 use super::sieve::{Stage, sieve};
 use super::spans::Spans;
+use super::unions::Unions;
 use super::usage::Usage;
 
 /// Devices that one claim's allocation can hold.
@@ -47,8 +50,8 @@ pub(super) struct Lens<'a> {
     pub(super) strict: bool,
     /// The requests looked at, counted over all claims.
     pub(super) lines: (usize, usize),
-    /// The one alternative looked at of each.
-    pub(super) pin: Option<usize>,
+    /// The one alternative looked at of each of them; empty where all are.
+    pub(super) pins: &'a [usize],
     /// Another number of devices than the alternative says.
     pub(super) ask: Option<usize>,
     /// Only so many of the hard rules.
@@ -63,9 +66,9 @@ impl<'a> Lens<'a> {
     pub(super) fn whole(shape: &'a Shape, usage: &'a Usage, want: &'a Want<'a>) -> Self {
         let lines = (0, want.claims.iter().map(|(_, c)| c.requests.len()).sum());
         let rules = usize::MAX;
-        let (by_rank, strict, pin, ask) = (true, false, None, None);
+        let (by_rank, strict, pins, ask) = (true, false, &[][..], None);
         let cards_last = false;
-        Self { shape, usage, want, by_rank, strict, lines, pin, ask, rules, cards_last }
+        Self { shape, usage, want, by_rank, strict, lines, pins, ask, rules, cards_last }
     }
 }
 
@@ -219,6 +222,8 @@ pub(super) struct Problem<'a> {
     pub(super) units: Vec<Option<(usize, usize)>>,
     /// How GPUs that are given out in partitions can be packed.
     pub(super) packing: Option<Packing>,
+    /// What all sets of its devices come to, once a search has asked for it.
+    pub(super) unions: OnceCell<Option<Unions>>,
     /// Most devices that the lines from here on can take.
     pub(super) rest: Vec<usize>,
     /// The least that the lines from here on add.
@@ -241,6 +246,7 @@ impl<'a> Problem<'a> {
             before: Vec::new(),
             units: Vec::new(),
             packing: None,
+            unions: OnceCell::new(),
             rest: Vec::new(),
             rest_least: Vec::new(),
             hopeless: false,
@@ -268,6 +274,9 @@ impl<'a> Problem<'a> {
         }
         problem.before = super::search::twins(&problem);
         problem.units = super::units::units(&problem);
+        if lens.cards_last {
+            problem.keep_names();
+        }
         for at in 1..problem.lines.len() {
             problem.lines[at].twin = problem.twin(at);
         }
@@ -291,13 +300,13 @@ impl<'a> Problem<'a> {
     }
 
     fn sieve_all(&mut self) -> Vec<Vec<(usize, Vec<Stage>)>> {
-        let Lens { shape, usage, want, pin, .. } = self.lens;
+        let Lens { shape, usage, want, pins, .. } = self.lens;
         let mut all = Vec::new();
-        for (claim, request) in self.asked() {
+        for (line, (claim, request)) in self.asked().into_iter().enumerate() {
             let alternatives = &want.claims[claim].1.requests[request].alternatives;
             let mut of_line = Vec::new();
             for (at, alternative) in alternatives.iter().enumerate() {
-                if pin.is_some_and(|pin| pin != at) {
+                if pins.get(line).is_some_and(|pin| *pin != at) {
                     continue;
                 }
                 let see = |device| sieve(shape, usage, want.matches, alternative, device);
@@ -480,9 +489,12 @@ impl<'a> Problem<'a> {
         // A device whose domain is not known is in the domain of no other.
         let alone = u16::try_from(known.len()).unwrap_or(CODES);
         let mut next = alone;
-        for value in value.iter_mut().filter(|value| **value == LACK) {
-            *value = next.min(CODES - 1);
-            next = next.saturating_add(1);
+        let devices: Vec<usize> = self.order.iter().chain(&self.fixed).copied().collect();
+        for at in (0..value.len()).filter(|at| value[*at] == LACK).collect::<Vec<_>>() {
+            // The pod may look at what it has already.
+            let same = (0..at).find(|before| devices[*before] == devices[at]);
+            value[at] = same.map_or(next.min(CODES - 1), |same| value[same]);
+            next = next.saturating_add(u16::from(same.is_none()));
         }
         let at = self.axes.len();
         let of_order = &value[..self.order.len()];
@@ -512,14 +524,26 @@ impl<'a> Problem<'a> {
         let cards = |line: &Line| self.spans.is_for_cards(line);
         let first = self.lines.iter().position(cards);
         let last = self.lines.iter().rposition(|line| !cards(line));
-        let plain = self.lines.iter().all(|line| {
-            let of_claims = line.twin.is_some_and(|twin| self.lines[twin].claim != line.claim);
-            !of_claims && line.choices.iter().all(|choice| !choice.admin)
-        });
+        let mut choices = self.lines.iter().flat_map(|line| &line.choices);
         self.spans.cards.is_some()
             && first.zip(last).is_some_and(|(first, last)| first < last)
-            && plain
+            && choices.all(|choice| !choice.admin)
             && !self.is_loose()
+    }
+
+    /// Devices that stand for each other are taken in order by those who come first. Where requests
+    /// for network cards do not come as they are named, the others must not have them in order too.
+    fn keep_names(&mut self) {
+        let fits = |line: &Line<'_>, at| line.choices.iter().any(|c| bits::has(&c.fit, at));
+        let (cards, others): (Vec<&Line<'_>>, Vec<&Line<'_>>) =
+            self.lines.iter().partition(|line| self.spans.is_for_cards(line));
+        for at in 0..self.order.len() {
+            let both = [&cards, &others].iter().all(|of| of.iter().any(|line| fits(line, at)));
+            if both {
+                self.before[at] = None;
+                self.units.clear();
+            }
+        }
     }
 
     /// Of each whole island: whether no set uses it up.
@@ -621,6 +645,10 @@ impl<'a> Problem<'a> {
         }
         if lines[at - 1].claim == lines[at].claim && lines[at - 1].choices == lines[at].choices {
             return Some(at - 1);
+        }
+        // Claims whose requests are not gone through in order are not taken in order either.
+        if self.lens.cards_last {
+            return None;
         }
         let claims = self.lens.want.claims;
         let (claim, spec) = (lines[at].claim, claims[lines[at].claim].1);

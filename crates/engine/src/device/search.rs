@@ -5,6 +5,8 @@
 //! it could still give costs as much as what was found, or when it only exchanges interchangeable
 //! devices or requests: of such sets the first is the smallest.
 
+mod deep;
+
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -15,12 +17,13 @@ use super::bits::{self, Mask};
 use super::charge::Charges;
 use super::choose::{Price, Standing, free_left};
 use super::packing::{Load, NEVER, Packing};
-use super::problem::{Axis, CODES, Choice, IDLE, Kind, Least, Line, MOST, ODD, OUT, Problem, SOLO};
+use super::problem::{Axis, CODES, Choice, IDLE, Kind, Least, MOST, ODD, OUT, Problem, SOLO};
 use super::ring::best_ring;
 use super::rivals::SETS_MAX;
 use super::sets::{Members, SetRule};
 use super::spans::CardTally;
 use super::wear::{Taking, Wear};
+use deep::Deep;
 
 /// One device chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +67,23 @@ enum Flow {
 
 /// Searches `problem`. `steps` is what may be spent.
 pub(super) fn search(problem: &Problem<'_>, aim: Aim, steps: &mut u64) -> Outcome {
+    search_from(problem, aim, &[], steps)
+}
+
+/// As [`search`], among the sets of which each line's devices begin with these positions.
+pub(super) fn search_from(
+    problem: &Problem<'_>,
+    aim: Aim,
+    firsts: &[Vec<usize>],
+    steps: &mut u64,
+) -> Outcome {
     if problem.hopeless {
         return Outcome::default();
     }
     let packed = if aim == Aim::Best { packed(problem, steps) } else { None };
     let mut search = Search::new(problem, aim, steps);
     search.best = packed;
+    search.firsts = firsts;
     let _ended = search.line(0);
     let Search { best, equal, cut, .. } = search;
     Outcome { best, equal, cut }
@@ -136,9 +150,14 @@ impl Tally {
     }
 }
 
-/// What can still follow what is chosen.
+/// What can still follow what is chosen: `left` devices of a choice of line `at`, at position `from`
+/// or after it, and the lines after it.
 #[derive(Clone, Copy)]
-struct Ahead {
+struct Ahead<'p, 'a> {
+    at: usize,
+    choice: &'p Choice<'a>,
+    from: usize,
+    left: usize,
     /// Devices, at most.
     most: usize,
     /// What they add at least.
@@ -149,6 +168,11 @@ struct Search<'p, 'a> {
     p: &'p Problem<'a>,
     aim: Aim,
     steps: &'p mut u64,
+    /// Steps until it is looked at more deeply, and then what that takes.
+    soon: u64,
+    deep: Option<Deep<'p>>,
+    /// With which positions each line's devices must begin.
+    firsts: &'p [Vec<usize>],
     chosen: Vec<Chosen>,
     /// The ranks chosen, in the same order.
     positions: Vec<u16>,
@@ -199,6 +223,9 @@ impl<'p, 'a> Search<'p, 'a> {
             p,
             aim,
             steps,
+            soon: if p.unions.get().is_some() { 1 } else { deep::SOON },
+            deep: None,
+            firsts: &[],
             chosen: Vec::new(),
             positions: Vec::new(),
             starts: Vec::new(),
@@ -275,11 +302,11 @@ impl<'p, 'a> Search<'p, 'a> {
         best_ring(&self.accelerators, |a, b| self.p.lens.shape.link(a, b))
     }
 
-    /// What can follow when `left` more devices of a choice are to come, and the lines after it.
-    fn ahead(&self, at: usize, choice: &Choice, left: usize) -> Ahead {
+    fn ahead(&self, at: usize, choice: &'p Choice<'a>, from: usize, left: usize) -> Ahead<'p, 'a> {
         let own = choice.least.get(left).copied().unwrap_or_default();
         let rest = self.p.rest_least.get(at + 1).copied().unwrap_or_default();
-        Ahead { most: left + self.p.rest[at + 1], least: own.and(rest) }
+        let (most, least) = (left + self.p.rest[at + 1], own.and(rest));
+        Ahead { at, choice, from, left, most, least }
     }
 
     fn line(&mut self, at: usize) -> Flow {
@@ -295,9 +322,9 @@ impl<'p, 'a> Search<'p, 'a> {
             }
             self.alternatives += u32::try_from(choice.alternative).unwrap_or(u32::MAX);
             let base = self.masks.len();
-            self.begin(line, choice);
+            self.begin(at, choice);
             let enough = bits::count(&self.masks[base..]) >= choice.count;
-            if enough && !self.hopeless(self.ahead(at, choice, choice.count)) {
+            if enough && !self.hopeless(self.ahead(at, choice, 0, choice.count)) {
                 let from = self.start(at, c);
                 flow = self.slots(at, c, from, choice.count);
             }
@@ -312,10 +339,11 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     /// Pushes the mask of what `choice` can take, given what is chosen.
-    fn begin(&mut self, line: &Line<'a>, choice: &Choice<'a>) {
+    fn begin(&mut self, at: usize, choice: &Choice<'a>) {
         let p = self.p;
+        let line = &p.lines[at];
         let base = self.masks.len();
-        self.masks.extend_from_slice(&choice.fit);
+        self.masks.extend(self.within(at, &choice.fit));
         for chosen in &self.chosen {
             let other = &p.lines[chosen.line];
             let device = &p.lens.shape.devices[p.order[chosen.position]];
@@ -350,7 +378,10 @@ impl<'p, 'a> Search<'p, 'a> {
         let mut position = from;
         loop {
             let next = bits::next(&self.masks[base..base + p.words], position);
-            let Some(next) = next else { return Flow::On };
+            let Some(next) = next.filter(|next| self.may_come(at, choice.count - left, *next))
+            else {
+                return Flow::On;
+            };
             let rest = &self.masks[base..base + p.words];
             if !self.room(choice, rest, next, left) {
                 return Flow::On;
@@ -360,12 +391,13 @@ impl<'p, 'a> Search<'p, 'a> {
                 return Flow::Stop;
             }
             *self.steps -= 1;
+            self.deepen();
             let found = self.found;
             if self.try_one(at, c, next, left) == Flow::Stop {
                 return Flow::Stop;
             }
             // Devices further on have greater names: only a lower cost could still win.
-            if self.found > found && self.at_best(self.ahead(at, choice, left)) {
+            if self.found > found && self.at_best(self.ahead(at, choice, next + 1, left)) {
                 return Flow::On;
             }
             position = next + 1;
@@ -395,7 +427,10 @@ impl<'p, 'a> Search<'p, 'a> {
         self.push(choice, chosen, charged);
         let mut flow = Flow::On;
         let orderly = p.lens.by_rank || self.in_order(choice);
-        if orderly && !self.hopeless(self.ahead(at, choice, left - 1)) {
+        if orderly
+            && !self.hopeless(self.ahead(at, choice, position + 1, left - 1))
+            && !self.was_seen(at, position, left - 1)
+        {
             let base = self.masks.len();
             self.masks.extend_from_within(base - p.words..);
             for axis in &choice.axes {
@@ -554,7 +589,7 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     /// The least that a set with what is chosen can cost.
-    fn floor(&self, ahead: Ahead) -> Price {
+    fn floor(&self, ahead: Ahead<'_, 'a>) -> Price {
         let mut toll = self.wear.toll(ahead.most);
         toll.wholes_used = toll.wholes_used.saturating_add(ahead.least.wholes);
         toll.lost_mi = toll.lost_mi.saturating_add(ahead.least.lost_mi);
@@ -567,21 +602,21 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 
     /// Whether no set with what is chosen can cost less than what was found.
-    fn at_best(&self, ahead: Ahead) -> bool {
+    fn at_best(&self, ahead: Ahead<'_, 'a>) -> bool {
         let Some((best, _)) = &self.best else { return false };
-        let floor = self.floor(ahead);
-        let at_best = |(apart, least)| raised(floor, apart, least) >= best.price;
+        let Some(floor) = self.deep_floor(ahead) else { return true };
+        let at_best = |(apart, least)| self.raised(floor, apart, least) >= best.price;
         floor >= best.price || self.packed().is_some_and(at_best)
     }
 
     /// Whether nothing below can beat what was found.
-    fn hopeless(&self, ahead: Ahead) -> bool {
-        let floor = self.floor(ahead);
+    fn hopeless(&self, ahead: Ahead<'_, 'a>) -> bool {
+        let Some(floor) = self.deep_floor(ahead) else { return true };
         if self.is_beyond(&floor) {
             return true;
         }
         let Some((apart, least)) = self.packed() else { return false };
-        let floor = raised(floor, apart, least);
+        let floor = self.raised(floor, apart, least);
         let missed = self.goal.is_some_and(|goal| (floor.devices.numa, least) > goal);
         least == NEVER || missed || self.is_beyond(&floor)
     }
@@ -615,6 +650,19 @@ impl<'p, 'a> Search<'p, 'a> {
             }
         }
         Some((u16::from(self.numa.distinct > 0), packing.least(&self.load, |_| true)))
+    }
+
+    /// A floor, with what packing tells: where more NUMA nodes are needed than it has looked at, nothing.
+    fn raised(&self, mut floor: Price, apart: u16, least: Least) -> Price {
+        let numa = self.numa.beyond_first().saturating_add(apart);
+        if floor.devices.numa > numa {
+            return floor;
+        }
+        floor.devices.numa = numa;
+        let toll = &mut floor.toll;
+        (toll.wholes_used, toll.lost_mi) =
+            (toll.wholes_used, toll.lost_mi).max((least.wholes, least.lost_mi));
+        floor
     }
 
     /// The cost of the devices chosen: of these alone where they are `all`, else the least that any
@@ -758,15 +806,6 @@ impl Search<'_, '_> {
         }
         if self.equal.len() < SETS_MAX { Flow::On } else { Flow::Stop }
     }
-}
-
-/// A floor, with what packing tells.
-fn raised(mut floor: Price, apart: u16, least: Least) -> Price {
-    floor.devices.numa = floor.devices.numa.saturating_add(apart);
-    let toll = &mut floor.toll;
-    (toll.wholes_used, toll.lost_mi) =
-        (toll.wholes_used, toll.lost_mi).max((least.wholes, least.lost_mi));
-    floor
 }
 
 /// Leaves in `mask` what may stand beside the device at `position` on this axis.

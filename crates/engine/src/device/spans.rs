@@ -279,8 +279,89 @@ impl CardTally {
         })
     }
 
+    /// [`off`](Self::off), minding what can still come: these positions and no others.
+    pub(super) fn off_at_least(
+        &self,
+        cards: &Cards,
+        totals: (usize, usize),
+        open: impl Iterator<Item = usize>,
+    ) -> [u16; 3] {
+        let (served, nics) = totals;
+        if served == 0 || nics == 0 {
+            return [0; 3];
+        }
+        let mut ways: [Vec<Domain>; 3] = [0, 1, 2].map(|level: usize| {
+            let domains = self.levels[level].domains.iter();
+            domains.map(|(served, nics)| Domain::with(*served, *nics)).collect()
+        });
+        for at in open {
+            for (domains, codes) in ways.iter_mut().zip(&cards.near) {
+                match (domains.get_mut(usize::from(codes[at])), cards.side[at]) {
+                    (Some(domain), Side::Served) => domain.served.open += 1,
+                    (Some(domain), Side::Nic) => domain.nics.open += 1,
+                    (Some(_), Side::Neither) | (None, _) => {}
+                }
+            }
+        }
+        let to_come = (served.saturating_sub(self.served), nics.saturating_sub(self.nics));
+        let shares = (served.div_ceil(nics), nics.div_ceil(served));
+        ways.map(|domains| {
+            let sides = || domains.iter().map(|d| (d.served, d.nics));
+            let swapped = || domains.iter().map(|d| (d.nics, d.served));
+            let lone_served = served.saturating_sub(matched(sides(), shares.0, to_come));
+            let back = (to_come.1, to_come.0);
+            let lone_nics = nics.saturating_sub(matched(swapped(), shares.1, back));
+            u16::try_from(lone_served + lone_nics).unwrap_or(u16::MAX)
+        })
+    }
+
     /// As many as are chosen.
     pub(super) fn chosen(&self) -> (usize, usize) {
         (self.served, self.nics)
     }
+}
+
+/// Devices of one side in one domain: chosen, and to be had.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    chosen: usize,
+    open: usize,
+}
+
+/// Both sides in one domain.
+#[derive(Clone, Copy, Debug, Default)]
+struct Domain {
+    served: Part,
+    nics: Part,
+}
+
+impl Domain {
+    fn with(served: u16, nics: u16) -> Self {
+        let part = |chosen| Part { chosen: usize::from(chosen), open: 0 };
+        Self { served: part(served), nics: part(nics) }
+    }
+}
+
+/// How many of a side can find a share of the other in their own domain at most, where each of the
+/// other serves `share`, and so many of both are to come. Twice it is looked at, each time as if one
+/// side could have all that is open: the other then is taken where it helps most.
+fn matched(
+    domains: impl Iterator<Item = (Part, Part)> + Clone,
+    share: usize,
+    to_come: (usize, usize),
+) -> usize {
+    let all = domains.clone().map(|(own, other)| (own, share * (other.chosen + other.open)));
+    let now: usize = all.clone().map(|(own, served)| own.chosen.min(served)).sum();
+    let then: usize = all.map(|(own, served)| (own.chosen + own.open).min(served)).sum();
+    let by_own = now + to_come.0.min(then - now);
+    let mut by_other = 0;
+    let mut gains = Vec::new();
+    for (own, other) in domains {
+        let most = own.chosen + own.open;
+        by_other += most.min(share * other.chosen);
+        let left = most.saturating_sub(share * other.chosen);
+        gains.extend((0..other.open).map(|n| left.saturating_sub(share * n).min(share)));
+    }
+    gains.sort_unstable_by(|a, b| b.cmp(a));
+    by_own.min(by_other + gains.iter().take(to_come.1).sum::<usize>())
 }

@@ -9,8 +9,6 @@ use super::shape::{ShapeCounter, ShapeDevice};
 
 /// The capacity by which a device's size is told, where it has one of that name.
 const MEMORY: &str = "memory";
-/// Units in a Mi, in billionths.
-const MI: i128 = 1_000_000_000 << 20;
 
 /// Sizes and counters of a shape's devices, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,8 +104,12 @@ fn measure(capacity: &[Capacity]) -> Option<usize> {
     capacity.iter().position(named).or_else(greatest)
 }
 
-/// Billionths of a unit as Mi, rounded up.
+/// Billionths of a unit as Mi, rounded up. Without a division of 128 bits, which is slow.
 fn mi(nanos: i128) -> u32 {
-    let whole = nanos.max(0) / MI + i128::from(nanos.max(0) % MI != 0);
+    const BILLION: u64 = 1_000_000_000;
+    let nanos = nanos.max(0);
+    let (units, rest) = (nanos >> 20, nanos & ((1 << 20) - 1));
+    let Ok(units) = u64::try_from(units) else { return u32::MAX };
+    let whole = units / BILLION + u64::from(units % BILLION != 0 || rest != 0);
     u32::try_from(whole).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
 //! Who holds what of a shape's devices.
 
 use crate::facts::{CounterUse, Pool, Traits};
-use crate::name::{Name, PoolKey};
+use crate::name::{Name, PoolKey, Shared};
 
 use super::bits;
 use super::charge::Members;
@@ -16,7 +16,7 @@ pub(crate) struct Usage {
     /// How many shares of device i are held; empty where no device is shareable.
     pub(crate) shares: Vec<u32>,
     /// What the shares of device i consume, in the order of its capacities, in billionths of a
-    /// unit; empty where no device is shareable.
+    /// unit; empty for one that is not shareable, and where none is.
     pub(crate) consumed: Vec<Box<[i128]>>,
     /// What is left of each of [`Shape::counters`], in billionths of a unit; below zero where more
     /// is held than there is.
@@ -33,10 +33,19 @@ pub(crate) enum UsageKey {
     /// Bit i: device i is held whole.
     Word(u64),
     /// All of it.
-    Whole(Box<Usage>),
+    Whole(Shared<Usage>),
 }
 
 impl UsageKey {
+    /// What answers can be remembered under.
+    pub(crate) fn of(usage: &Shared<Usage>) -> Self {
+        match (usage.taken.as_slice(), usage.shares.is_empty() && usage.counters_left.is_empty()) {
+            ([], true) => Self::Word(0),
+            ([word], true) => Self::Word(*word),
+            _ => Self::Whole(usage.clone()),
+        }
+    }
+
     /// How much memory it takes, in units of a word's entry.
     pub(crate) fn weight(&self) -> usize {
         match self {
@@ -64,8 +73,8 @@ impl Usage {
         let grouped = shape.counters.iter().any(|c| c.grouped);
         if shape.devices.iter().any(|d| d.traits.shareable) {
             shares = vec![0; shape.devices.len()];
-            consumed =
-                shape.devices.iter().map(|d| vec![0; d.traits.capacity.len()].into()).collect();
+            let sums = |traits: &Traits| if traits.shareable { traits.capacity.len() } else { 0 };
+            consumed = shape.devices.iter().map(|d| vec![0; sums(&d.traits)].into()).collect();
         }
         Self {
             taken: vec![0; bits::words(shape.devices.len())],
@@ -76,19 +85,19 @@ impl Usage {
         }
     }
 
-    /// What `held` says of each device of what a node sees; `pools` are those that were gathered.
+    /// What `held` says of each device of what a node sees; `pools` are those that were gathered,
+    /// and it is asked by their index.
     /// Counters are charged by every device of the slices that count, also by those that this node
     /// does not see.
     pub(crate) fn gather(
         view: &View,
         pools: &[(&PoolKey, &Pool)],
-        mut held: impl FnMut(&PoolKey, &Name) -> Held,
+        mut held: impl FnMut(u32, &Name) -> Held,
     ) -> Self {
         let shape = &view.shape;
         let mut usage = Self::free(shape);
         for (at, (pool, name)) in view.places.iter().enumerate() {
-            let Some((key, _)) = pools.get(*pool as usize) else { continue };
-            let held = held(key, name);
+            let held = held(*pool, name);
             // Shares of a device that can't be shared any more keep it from being given whole.
             let shareable = shape.devices[at].traits.shareable;
             if held.whole || held.shares > 0 && !shareable {
@@ -114,21 +123,25 @@ impl Usage {
         &mut self,
         view: &View,
         pools: &[(&PoolKey, &Pool)],
-        held: &mut impl FnMut(&PoolKey, &Name) -> Held,
+        held: &mut impl FnMut(u32, &Name) -> Held,
     ) {
         for (ordinal, sight) in view.pools.iter().enumerate() {
-            let Some((key, pool)) = pools.get(sight.input as usize) else { continue };
+            let Some((_, pool)) = pools.get(sight.input as usize) else { continue };
             if !view.shape.counters.iter().any(|c| usize::from(c.pool) == ordinal) {
                 continue;
             }
             for device in sight.current(pool).flat_map(|s| &s.devices) {
                 let uses = &device.traits.counters;
-                let held = if uses.is_empty() { Held::default() } else { held(key, &device.name) };
+                if uses.is_empty() {
+                    continue;
+                }
+                let held = held(sight.input, &device.name);
                 if !held.whole && held.shares == 0 {
                     continue;
                 }
                 self.charge(&view.shape, ordinal, uses);
-                self.join(&view.shape, ordinal, &device.traits);
+                let groups = |set: &Name| device.traits.groups(set);
+                self.join(&view.shape, ordinal, uses, groups);
             }
         }
     }
@@ -143,11 +156,17 @@ impl Usage {
     }
 
     /// Notes the compatibility groups of a device that is held.
-    fn join(&mut self, shape: &Shape, ordinal: usize, traits: &Traits) {
+    pub(crate) fn join<'g>(
+        &mut self,
+        shape: &Shape,
+        ordinal: usize,
+        uses: &[CounterUse],
+        groups: impl Fn(&Name) -> &'g [Name],
+    ) {
         let pool = u16::try_from(ordinal).unwrap_or(u16::MAX);
-        for used in &traits.counters {
+        for used in uses {
             if let Some(place) = shape.grouped(pool, &used.name) {
-                self.groups[place] = self.groups[place].with(traits.groups(&used.name));
+                self.groups[place] = self.groups[place].with(groups(&used.name));
             }
         }
     }
@@ -160,15 +179,6 @@ impl Usage {
     /// Whether nobody holds anything of device `at`.
     pub(crate) fn is_untouched(&self, at: usize) -> bool {
         !self.is_taken(at) && self.shares.get(at).is_none_or(|s| *s == 0)
-    }
-
-    /// What answers can be remembered under.
-    pub(crate) fn key(&self) -> UsageKey {
-        match (self.taken.as_slice(), self.shares.is_empty() && self.counters_left.is_empty()) {
-            ([], true) => UsageKey::Word(0),
-            ([word], true) => UsageKey::Word(*word),
-            _ => UsageKey::Whole(Box::new(self.clone())),
-        }
     }
 
     /// Whether anything is held of any device.

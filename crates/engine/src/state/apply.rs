@@ -7,9 +7,10 @@ use super::{Flight, QueuePlace, State};
 use crate::change::Change;
 use crate::decision::Revision;
 use crate::facts::{
-    Allocation, Claim, Group, HeldDevice, Links, Member, Node, Pool, Reach, Request, Seat,
+    Allocation, Claim, Consumption, Group, HeldDevice, Links, Member, Node, Pool, Reach, Request,
+    Seat,
 };
-use crate::name::{ClaimKey, FlightId, GroupKey, NodeKey, PodKey, PoolKey, Shared};
+use crate::name::{ClaimKey, FlightId, GroupKey, Name, NodeKey, PodKey, PoolKey, Shared};
 
 impl State {
     /// Applies changes, in any order and as often as they come. One that says what is known already
@@ -33,6 +34,11 @@ impl State {
             Change::Group(key, fact) => self.set_group(&key, fact),
             Change::Member(key, fact) => self.set_member(&key, fact),
             Change::Claim(key, fact) => self.set_claim(&key, fact),
+            Change::Volume(key, fact) => self.set_volume(&key, fact),
+            Change::VolumeClaim(key, fact) => self.set_volume_claim(&key, fact),
+            Change::StorageClass(key, fact) => self.set_storage_class(key, fact),
+            Change::StorageDriver(key, fact) => self.set_storage_driver(key, fact),
+            Change::NodeStorage(key, fact) => self.set_node_storage(&key, fact),
             Change::Hold(key, fact) => set(&mut self.holds, key, fact),
             Change::Match(selector, profile, verdict) => {
                 if self.matches.set(selector, profile, verdict) {
@@ -240,6 +246,11 @@ impl State {
     pub(super) fn charge(&mut self, node: u32, request: u32, sign: i64) {
         let row = self.requests.at_mut(request);
         self.nodes.at_mut(node).ledger.add(&row.charge, sign);
+        let mounts = row.fact.as_ref().filter(|fact| !fact.volumes.is_empty()).cloned();
+        if let Some(fact) = mounts {
+            self.mount(node, &fact.volumes, sign > 0);
+        }
+        let row = self.requests.at_mut(request);
         if sign > 0 {
             row.users += 1;
         } else {
@@ -274,6 +285,8 @@ impl State {
         }
         let slot = self.claims.slot_or_new(key);
         let old = self.claims.at_mut(slot).fact.take();
+        self.await_binding(old.as_ref(), false);
+        self.await_binding(fact.as_ref(), true);
         if let Some(held) = old.as_ref().and_then(|c| c.held.as_ref()) {
             self.hold_devices(held, -1);
         }
@@ -287,6 +300,17 @@ impl State {
         let row = self.claims.at(slot);
         if row.fact.is_none() && row.assumed.is_none() && row.assumed_users == 0 {
             self.claims.remove(slot);
+        }
+    }
+
+    /// Notes when the wait for a claim's binding conditions ends, or takes that back.
+    fn await_binding(&mut self, claim: Option<&Claim>, awaited: bool) {
+        let failure = claim.filter(|claim| claim.held.is_some()).and_then(|c| c.failed.as_ref());
+        let Some(end) = failure.and_then(|failure| failure.after) else { return };
+        let count = self.deadlines.entry(end).or_default();
+        *count = if awaited { *count + 1 } else { *count - 1 };
+        if *count == 0 {
+            self.deadlines.remove(&end);
         }
     }
 
@@ -379,7 +403,7 @@ impl State {
         max.saturating_sub(bound).saturating_sub(self.in_flight(slot, role))
     }
 
-    fn hardware_changed(&mut self) {
+    pub(super) fn hardware_changed(&mut self) {
         self.clock.hardware = self.clock.next();
     }
 
@@ -426,6 +450,7 @@ impl State {
             && node.links.is_none()
             && node.pools.is_empty()
             && node.ledger.is_idle()
+            && node.volumes.uses.is_empty()
         {
             self.nodes.remove(slot);
         }
@@ -447,7 +472,11 @@ impl State {
 }
 
 /// Sets or removes a fact that nothing else depends on yet.
-fn set<K: Ord, V>(facts: &mut std::collections::BTreeMap<K, V>, key: K, fact: Option<V>) {
+pub(super) fn set<K: Ord, V>(
+    facts: &mut std::collections::BTreeMap<K, V>,
+    key: K,
+    fact: Option<V>,
+) {
     match fact {
         Some(fact) => facts.insert(key, fact),
         None => facts.remove(&key),
@@ -469,36 +498,39 @@ fn note_reach(reach: &Reach, names: &mut Vec<NodeKey>) -> bool {
 impl super::PoolState {
     /// Counts a holder of a device, or takes it back; a device that nobody holds is forgotten.
     fn hold(&mut self, held: &HeldDevice, sign: i64) {
-        let at = match self.devices.iter().position(|d| d.name == held.device.device) {
-            Some(at) => at,
-            None => {
-                self.devices.push(super::Holders {
-                    name: held.device.device.clone(),
-                    exclusive: 0,
-                    shares: 0,
-                    consumed: Vec::new(),
-                    consumes: Box::default(),
-                });
-                self.devices.len() - 1
-            }
-        };
+        let name = &held.device.device;
+        let at = self.devices.binary_search_by(|d| d.name.cmp(name)).unwrap_or_else(|at| {
+            let fresh = super::Holders {
+                name: name.clone(),
+                exclusive: 0,
+                shares: 0,
+                consumed: Vec::new(),
+                consumes: Consumption::default(),
+            };
+            self.devices.insert(at, fresh);
+            at
+        });
         let device = &mut self.devices[at];
         let count = if held.share { &mut device.shares } else { &mut device.exclusive };
         *count = if sign > 0 { *count + 1 } else { *count - 1 };
-        if sign > 0 && !held.consumes.is_empty() {
+        if sign > 0 && !held.consumes.counters.is_empty() {
             device.consumes.clone_from(&held.consumes);
         }
         for (name, amount) in &held.consumed {
             device.consume(name, amount.wrapping_mul(i128::from(sign)));
         }
         if device.exclusive == 0 && device.shares == 0 && device.consumed.is_empty() {
-            self.devices.swap_remove(at);
+            self.devices.remove(at);
         }
     }
 
     /// The holders of a device.
-    pub(crate) fn holders(&self, device: &str) -> Option<&super::Holders> {
-        self.devices.iter().find(|d| *d.name == *device)
+    pub(crate) fn holders(&self, device: &Name) -> Option<&super::Holders> {
+        // Most names are one allocation, which is seen at once.
+        self.devices.iter().find(|d| d.name.same(device)).or_else(|| {
+            let at = self.devices.binary_search_by(|d| d.name.cmp(device)).ok()?;
+            self.devices.get(at)
+        })
     }
 }
 

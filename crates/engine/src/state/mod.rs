@@ -11,6 +11,7 @@ mod ledger;
 mod seat;
 mod table;
 mod view;
+mod volumes;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,13 +24,14 @@ pub(crate) use ledger::{Charge, Ledger};
 pub(crate) use seat::Taken;
 pub(crate) use table::Table;
 pub(crate) use view::NodeDevices;
+pub(crate) use volumes::{Attached, Decided, Handle, OnTrial, Storage, StorageFacts, selects};
 
 use crate::decision::Revision;
 use crate::device::Matches;
 use crate::facts::Since;
 use crate::facts::{
-    Allocation, Claim, CounterUse, Domains, Gate, Group, Hold, Links, Member, Node, Phase, Pool,
-    Queue, Request, Seat, Topology,
+    Allocation, Claim, Consumption, Domains, Fault, Gate, Group, Hold, Links, Member, Node, Phase,
+    Pool, Queue, Request, Seat, Topology,
 };
 use crate::name::{
     ClaimKey, FlightId, GroupKey, Name, NodeKey, PodKey, PoolKey, QueueKey, Scoped, Shared,
@@ -51,6 +53,8 @@ pub struct State {
     pub(crate) domains: BTreeMap<(NodeKey, TopologyKey), Domains>,
     pub(crate) queues: BTreeMap<QueueKey, Queue>,
     pub(crate) holds: BTreeMap<GroupKey, Hold>,
+    /// Volumes and who uses them.
+    pub(crate) storage: Storage,
     /// Names of scalar resources; ledgers count by index.
     pub(crate) scalars: Vec<Name>,
     pub(crate) scalar_index: FxHashMap<Name, u16>,
@@ -59,6 +63,8 @@ pub struct State {
     pub(crate) scarce: Vec<bool>,
     /// When bound pods are expected to be gone, and how many at each time.
     pub(crate) ends: BTreeMap<Timestamp, u32>,
+    /// After which times the waits for binding conditions end, and how many at each time.
+    pub(crate) deadlines: BTreeMap<Timestamp, u32>,
     /// Groups with something to place, in queue order.
     pub(crate) pending: BTreeMap<QueuePlace, u32>,
     pub(crate) flights: BTreeMap<FlightId, Flight>,
@@ -87,6 +93,12 @@ pub(crate) struct Versions {
     pub(crate) node_set: u64,
     /// Version of what selectors say.
     pub(crate) selectors: u64,
+    /// Version of what any node's answer about volumes may depend on.
+    pub(crate) volumes: u64,
+    /// Version of the facts about volumes.
+    pub(crate) volume_facts: u64,
+    /// While a trial runs: what [`volumes`](Self::volumes) was before it.
+    volumes_before_trial: u64,
     /// Version of all that [`Refused`](crate::Verdict::Refused) depends on: nodes, pools, links,
     /// selectors.
     pub(crate) hardware: u64,
@@ -149,6 +161,8 @@ pub(crate) struct NodeState {
     pub(crate) pools: Vec<u32>,
     /// What it sees, where that was worked out.
     pub(crate) devices: Option<Box<NodeDevices>>,
+    /// What its pods mount.
+    pub(crate) volumes: volumes::NodeVolumes,
     /// Changes with anything that a check could notice.
     pub(crate) version: u64,
     /// Changes with the node's own fact.
@@ -159,7 +173,7 @@ pub(crate) struct NodeState {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PoolState {
     pub(crate) fact: Option<Pool>,
-    /// Devices that slices publish or allocations hold.
+    /// Devices that allocations hold, by name.
     pub(crate) devices: Vec<Holders>,
     /// Nodes that its slices name.
     pub(crate) nodes: Vec<u32>,
@@ -174,7 +188,7 @@ pub(crate) struct Holders {
     /// Capacity used by shares, by name, in billionths.
     pub(crate) consumed: Vec<(Name, i128)>,
     /// What it takes of counters, where slices don't say so: all who hold it know the same.
-    pub(crate) consumes: Box<[CounterUse]>,
+    pub(crate) consumes: Consumption,
 }
 
 /// A claim's row.
@@ -219,6 +233,12 @@ impl GroupState {
             Some(Gate::Gated(names)) => names,
             Some(Gate::Open) | None => &[],
         }
+    }
+
+    /// What keeps the opening of a role out that has so many before it.
+    pub(crate) fn kept_out(&self, role: u16, before: u32) -> Option<&Fault> {
+        let role = self.fact.as_ref()?.roles.get(usize::from(role))?;
+        role.admits.as_ref().filter(|admits| before >= admits.most).map(|admits| &admits.fault)
     }
 }
 
@@ -274,6 +294,7 @@ impl State {
     /// Starts a trial: what follows will be given back before [`end_trial`](Self::end_trial).
     pub(crate) fn begin_trial(&mut self) {
         self.clock.before_trial = Some(Vec::new());
+        self.clock.volumes_before_trial = self.clock.volumes;
     }
 
     /// Ends a trial after all was given back: nodes are what they were and get the versions that
@@ -284,6 +305,7 @@ impl State {
                 self.nodes.at_mut(slot).version = version;
             }
         }
+        self.clock.volumes = self.clock.volumes_before_trial;
     }
 
     /// How many nodes there are.

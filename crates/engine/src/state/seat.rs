@@ -1,11 +1,11 @@
 //! Taking a seat: what a placed member adds to the ledger, the pools and the claims before the
 //! board shows it, and how all of it is given back. Trials and flights both go this way.
 
-use super::State;
+use super::{Decided, OnTrial, State};
 use crate::facts::{
     Allocation, ClaimUse, HeldDevice, NodeRequirement, NodeTerm, Reach, Seat, User,
 };
-use crate::name::{ClaimKey, FlightId, NodeKey, PodKey};
+use crate::name::{ClaimKey, FlightId, NodeKey, PodKey, VolumeClaimKey};
 
 /// What a seat took, for giving it back.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,8 @@ pub(crate) struct Taken {
     allocated: Vec<ClaimKey>,
     /// Claims that it joined.
     joined: Vec<ClaimKey>,
+    /// What it decided on claims on volumes; none is a claim that does not exist yet by name.
+    pub(super) volumes: Vec<(Option<VolumeClaimKey>, (OnTrial, Decided))>,
 }
 
 impl State {
@@ -34,6 +36,10 @@ impl State {
             let node = self.nodes.slot_or_new(&seat.node);
             self.charge(node, request, 1);
             taken.charged = Some((node, request));
+        }
+        if !seat.volumes.is_empty() {
+            let fact = self.request(request).clone();
+            self.take_volumes(&fact.volumes, seat, &mut taken);
         }
         self.take_claims(request, seat, &mut taken);
         self.hold_devices(&taken.held.clone(), 1);
@@ -99,6 +105,9 @@ impl State {
     /// Gives back what a seat took. Undo in the reverse order of taking.
     pub(crate) fn give_back(&mut self, taken: &Taken) {
         self.hold_devices(&taken.held, -1);
+        for (claim, decided) in taken.volumes.iter().rev() {
+            self.decide_volume(claim.as_ref(), decided, false);
+        }
         for key in &taken.allocated {
             let slot = self.claims.slot_or_new(key);
             if let Some(allocation) = self.claims.at_mut(slot).assumed.take() {

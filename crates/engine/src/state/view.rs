@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::State;
+use super::{PoolState, State};
 use crate::check::fact::term_matches;
 use crate::device::{self, Held, Here, Shape, Usage, View};
-use crate::facts::{CounterUse, Pool, Reach, Slice};
-use crate::name::{ClaimKey, DeviceKey, Name, NodeKey, PoolKey};
+use crate::facts::{Consumption, Pool, Reach, Slice};
+use crate::name::{ClaimKey, DeviceKey, Name, NodeKey, PoolKey, Shared};
 
 /// The devices that one node sees.
 #[derive(Clone, Debug)]
@@ -16,8 +16,9 @@ pub(crate) struct NodeDevices {
     view: View,
     /// Slots of the pools that the view was gathered from, in order of key.
     pools: Vec<u32>,
-    /// Who holds them, where that was worked out since it last changed.
-    pub(crate) usage: Option<Usage>,
+    /// Who holds them, where that was worked out since it last changed. Shared, for answers of many
+    /// requests are remembered under it.
+    pub(crate) usage: Option<Shared<Usage>>,
 }
 
 impl NodeDevices {
@@ -28,7 +29,7 @@ impl NodeDevices {
 
     /// The shape, with who holds its devices, where that is known.
     pub(crate) fn held(&self) -> Option<(&Shape, &Usage)> {
-        Some((&self.view.shape, self.usage.as_ref()?))
+        Some((&self.view.shape, self.usage.as_deref()?))
     }
 
     /// Pool (index among those gathered) and name of each of the shape's devices.
@@ -51,7 +52,7 @@ impl State {
         }
         if self.nodes.at(slot).devices.as_ref().is_some_and(|d| d.usage.is_none()) {
             let node = self.nodes.at(slot).devices.as_ref();
-            let usage = node.map(|devices| self.usage_of(devices, |_, _, _| {}));
+            let usage = node.map(|devices| Shared::new(self.usage_of(devices, |_, _, _| {})));
             if let Some(devices) = &mut self.nodes.at_mut(slot).devices {
                 devices.usage = usage;
             }
@@ -89,40 +90,31 @@ impl State {
         more: impl Fn(&PoolKey, &Name, &mut Held),
     ) -> Usage {
         let pools = self.pool_facts(&devices.pools);
-        let mut usage = Usage::gather(&devices.view, &pools, |key, name| {
-            let holders = self.pools.find(key).and_then(|pool| pool.holders(name));
+        let there = |row: &&PoolState| row.fact.is_some();
+        let rows = devices.pools.iter().map(|slot| self.pools.at(*slot)).filter(there);
+        let rows: Vec<&PoolState> = rows.collect();
+        let mut usage = Usage::gather(&devices.view, &pools, |pool, name| {
+            let holders = rows.get(pool as usize).and_then(|row| row.holders(name));
             let mut held = holders.map_or_else(Held::default, |h| Held {
                 whole: h.exclusive > 0,
                 shares: h.shares,
                 consumed: h.consumed.clone(),
             });
-            more(key, name, &mut held);
+            if let Some((key, _)) = pools.get(pool as usize) {
+                more(key, name, &mut held);
+            }
             held
         });
         for (ordinal, sight) in devices.view.pools.iter().enumerate() {
-            let Some((key, pool)) = pools.get(sight.input as usize) else { continue };
-            for uses in self.vanished(key, pool, sight.generation) {
-                usage.charge(&devices.view.shape, ordinal, uses);
+            let at = sight.input as usize;
+            let (Some((_, pool)), Some(row)) = (pools.get(at), rows.get(at)) else { continue };
+            for uses in vanished(row, pool, sight.generation) {
+                usage.charge(&devices.view.shape, ordinal, &uses.counters);
+                let groups = |set: &Name| uses.groups(set);
+                usage.join(&devices.view.shape, ordinal, &uses.counters, groups);
             }
         }
         usage
-    }
-
-    /// What devices take of a pool's counters that are held and that its slices of this generation
-    /// don't have any more.
-    fn vanished<'a>(
-        &'a self,
-        key: &PoolKey,
-        pool: &'a Pool,
-        generation: i64,
-    ) -> impl Iterator<Item = &'a [CounterUse]> {
-        let held = self.pools.find(key).map_or(&[][..], |row| &row.devices);
-        let published = move |name: &Name| {
-            let mut current = pool.slices.iter().filter(|s| s.generation == generation);
-            current.any(|s| s.devices.iter().any(|d| d.name == *name))
-        };
-        let gone = held.iter().filter(|h| !h.consumes.is_empty());
-        gone.filter(move |h| !published(&h.name)).map(|h| &*h.consumes)
     }
 
     /// The key of the shape's device `at` on a node.
@@ -201,4 +193,19 @@ impl State {
             Reach::PerDevice | Reach::Unknown => false,
         }
     }
+}
+
+/// What devices take of a pool's counters that are held and that its slices of this generation don't
+/// have any more.
+fn vanished<'a>(
+    row: &'a PoolState,
+    pool: &'a Pool,
+    generation: i64,
+) -> impl Iterator<Item = &'a Consumption> {
+    let published = move |name: &Name| {
+        let mut current = pool.slices.iter().filter(|s| s.generation == generation);
+        current.any(|s| s.devices.iter().any(|d| d.name == *name))
+    };
+    let gone = row.devices.iter().filter(|h| !h.consumes.counters.is_empty());
+    gone.filter(move |h| !published(&h.name)).map(|h| &h.consumes)
 }

@@ -79,7 +79,7 @@ fn agree(decision: &Decision, fates: &[Fate]) -> Outcome {
             Verdict::GaveUp(..) => return Err(format!("{group} gave up")),
         };
         let Some((seats, act_cost)) = place else { return Err(format!("{group}: no act")) };
-        let plain = |s: &Seat| (s.pod.clone(), s.node.clone(), s.grants.clone());
+        let plain = |s: &Seat| (s.pod.clone(), s.node.clone(), s.grants.clone(), s.volumes.clone());
         let same = cost == *act_cost
             && cost == fate.cost
             && seats.iter().map(plain).eq(fate.seats.iter().map(plain))
@@ -120,11 +120,12 @@ fn decisions_are_those_of_brute_force() {
         println!("  {reason:?}: first {}, nodes {}", of(&counts.first), of(&counts.per_node));
     }
     let all = counts.placed + counts.in_part + counts.not;
-    assert!(counts.placed * 4 >= all && counts.not * 4 >= all);
+    let placed = counts.placed + counts.in_part;
+    assert!(placed * 4 >= all && counts.not * 4 >= all);
     assert!(counts.in_part > 100 && counts.released > 40);
     for reason in Reason::ALL {
         // Nothing bounds a search over so few devices.
-        let least = if reason == Reason::SearchBound { 0 } else { 50 };
+        let least = if reason == Reason::SearchBound { 0 } else { 20 };
         let seen = counts.first.get(&reason).copied().unwrap_or(0);
         assert!(seen >= least, "{reason:?} came first only {seen} times");
     }
@@ -151,7 +152,10 @@ fn reports_are_those_of_brute_force() {
             return Err(format!("{} nodes of {}", report.nodes.len(), answers.len()));
         }
         for (answer, node) in answers.into_iter().zip(&report.nodes) {
-            let offer = node.offer.as_ref().map(|(cost, seat, _)| (*cost, seat.grants.clone()));
+            let offer = node
+                .offer
+                .as_ref()
+                .map(|(cost, seat, _)| (*cost, seat.grants.clone(), seat.volumes.clone()));
             let told = offer.ok_or(node.counted);
             if told != answer.clone().map_err(Some) || told.is_ok() != node.checks.is_empty() {
                 return Err(format!("{node:#?}\nbrute force: {answer:#?}"));

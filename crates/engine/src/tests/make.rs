@@ -18,7 +18,9 @@ const MI: i128 = GI << 20;
 pub(super) fn world(seed: u64) -> World {
     let mut chance = Chance::new(seed);
     let easy = chance.percent(60);
-    let mut maker = Maker { chance, world: World::default(), names: Vec::new(), easy };
+    // A stream of their own, so that volumes come on top of what was there without them.
+    let volumes = Chance::new(!seed);
+    let mut maker = Maker { chance, volumes, world: World::default(), names: Vec::new(), easy };
     maker.make();
     maker.world
 }
@@ -37,6 +39,7 @@ pub(super) fn pod(text: &str) -> PodKey {
 
 struct Maker {
     chance: Chance,
+    volumes: Chance,
     world: World,
     /// Nodes.
     names: Vec<NodeKey>,
@@ -75,6 +78,7 @@ impl Maker {
             self.node_links(at);
         }
         self.named_claims();
+        super::mounts::storage(&mut self.volumes, &mut self.world);
         self.bound_pods();
         let groups = 1 + self.chance.below(3);
         for at in 0..groups {
@@ -440,7 +444,7 @@ impl Maker {
                 admin: c.percent(6),
                 share,
                 consumed,
-                consumes: Box::default(),
+                consumes: Consumption::default(),
             });
         }
         if held.is_empty() {
@@ -465,6 +469,8 @@ impl Maker {
             let group = GroupKey { object: key.0.clone(), kind: name("pod") };
             let mut request = self.request();
             request.node = NodeRules::default();
+            request.features = Box::default();
+            request.volumes = super::mounts::held(&mut self.volumes, &self.world);
             request.fault = None;
             request.align = Box::default();
             request.claims = Box::default();
@@ -504,8 +510,16 @@ impl Maker {
     }
 
     fn pending(&mut self, at: usize) {
-        let request = self.request();
+        let mut request = self.request();
         let several = self.chance.percent(18);
+        if several {
+            // A claim to come that has a name is one pod's.
+            let is_one = |mounted: &VolumeUse| match mounted {
+                VolumeUse::Ephemeral(made) => made.claim.is_none() || made.planned.is_none(),
+                VolumeUse::Claim(_) | VolumeUse::Disk { .. } => true,
+            };
+            request.volumes = request.volumes.iter().filter(|v| is_one(v)).cloned().collect();
+        }
         let label = format!("p{at}");
         let kind = name(if several { "job" } else { "pod" });
         let key = GroupKey { object: scoped(&label), kind };
@@ -513,6 +527,11 @@ impl Maker {
         let mut group = lone(request, priority, *self.chance.pick(&[1, 1, 2]));
         if self.chance.percent(2) {
             group.gate = Gate::Gated([name("example.com/wait")].into());
+        }
+        if self.chance.percent(2) {
+            let fault = fault(&mut self.chance, &[Reason::QuotaExceeded]);
+            group.roles[0].admits =
+                Some(Box::new(Admits { most: self.chance.below(3) as u32, fault }));
         }
         let mut pods = 1;
         if several {
@@ -572,7 +591,20 @@ impl Maker {
         let fault = (!self.easy && c.percent(7)).then(|| fault(c, &REQUEST_FAULTS));
         let extended = if served { self.extended(&resources) } else { Box::default() };
         let align = if served && align.is_empty() { self.align(20) } else { align };
-        Request { resources, node, claims: claims.into(), extended, align, fault }
+        let volumes = super::mounts::volumes(&mut self.volumes, &self.world);
+        let needy = self.volumes.percent(3);
+        let features =
+            if needy { [name("DRAOptionalNodeOperations")].into() } else { Box::default() };
+        Request {
+            resources,
+            node,
+            claims: claims.into(),
+            extended,
+            align,
+            volumes,
+            features,
+            fault,
+        }
     }
 
     /// What devices serve where a node has no NICs to count.
@@ -767,8 +799,8 @@ fn policy(c: &mut Chance) -> CapacityPolicy {
     }
 }
 
-const REQUEST_FAULTS: [Reason; 3] =
-    [Reason::TemplateMissing, Reason::ClaimOfOther, Reason::ClaimMissing];
+const REQUEST_FAULTS: [Reason; 4] =
+    [Reason::TemplateMissing, Reason::ClaimOfOther, Reason::ClaimMissing, Reason::AdmissionRefused];
 const SPEC_FAULTS: [Reason; 4] = [
     Reason::ClassMissing,
     Reason::SelectorInvalid,
@@ -788,7 +820,15 @@ fn lone(request: Request, priority: i32, at: i64) -> Group {
         priority,
         since: Since::Created(Timestamp(at)),
         parent: None,
-        roles: vec![Role { name, request, min: 1, max: 1, segment: None, first_rank: 0 }],
+        roles: vec![Role {
+            name,
+            request,
+            min: 1,
+            max: 1,
+            segment: None,
+            first_rank: 0,
+            admits: None,
+        }],
         minimum: Minimum::Each,
         rules: Vec::new(),
         shared: Vec::new(),
@@ -815,6 +855,8 @@ pub(super) fn add_user(world: &mut World, pod: &PodKey, claim: &ClaimKey) {
         claims: [ClaimUse::Named(claim.clone())].into(),
         extended: Box::default(),
         align: Box::default(),
+        volumes: Box::default(),
+        features: Box::default(),
         fault: None,
     };
     let group = GroupKey { object: pod.0.clone(), kind: name("pod") };

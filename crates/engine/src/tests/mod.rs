@@ -10,6 +10,7 @@ mod chance;
 mod flights;
 mod fresh;
 mod make;
+mod mounts;
 mod oracle;
 mod order;
 mod refused;

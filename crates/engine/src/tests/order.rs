@@ -15,6 +15,11 @@ fn gone(change: &Change) -> Option<Change> {
         Change::Group(key, _) => Change::Group(key.clone(), None),
         Change::Member(key, _) => Change::Member(key.clone(), None),
         Change::Claim(key, _) => Change::Claim(key.clone(), None),
+        Change::Volume(key, _) => Change::Volume(key.clone(), None),
+        Change::VolumeClaim(key, _) => Change::VolumeClaim(key.clone(), None),
+        Change::StorageClass(key, _) => Change::StorageClass(key.clone(), None),
+        Change::StorageDriver(key, _) => Change::StorageDriver(key.clone(), None),
+        Change::NodeStorage(key, _) => Change::NodeStorage(key.clone(), None),
         Change::Match(selector, profile, _) => Change::Match(*selector, *profile, Match::Error),
         Change::Topology(..)
         | Change::Domains(..)
@@ -83,6 +88,11 @@ fn altered(change: &Change, chance: &mut Chance) -> Option<Change> {
         }
         Change::Pool(_, Some(pool)) if chance.percent(30) => pool.slices[0].slice_count += 1,
         Change::Links(_, Some(links)) => links.pairs.clear(),
+        Change::Volume(_, Some(volume)) => volume.nodes = None,
+        Change::VolumeClaim(_, Some(claim)) => claim.bound = !claim.bound,
+        Change::StorageClass(_, Some(class)) => class.waits = !class.waits,
+        Change::StorageDriver(_, Some(driver)) => driver.must_be_there ^= true,
+        Change::NodeStorage(_, Some(storage)) => storage.drivers = Box::default(),
         Change::Match(_, _, says) if chance.percent(30) => *says = Match::Yes,
         Change::Node(..)
         | Change::Pool(..)
@@ -93,6 +103,11 @@ fn altered(change: &Change, chance: &mut Chance) -> Option<Change> {
         | Change::Group(..)
         | Change::Member(..)
         | Change::Claim(..)
+        | Change::Volume(..)
+        | Change::VolumeClaim(..)
+        | Change::StorageClass(..)
+        | Change::StorageDriver(..)
+        | Change::NodeStorage(..)
         | Change::Hold(..)
         | Change::Match(..)
         | Change::Derived(..)

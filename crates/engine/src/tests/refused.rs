@@ -5,14 +5,15 @@ use super::world::World;
 use super::{POLICIES, decide, engine_of, for_worlds};
 use crate::*;
 
-/// The world as it would be for one group with every other pod gone, every node and device healed
-/// and every gate lifted.
+/// The world as it would be for one group with every other pod gone, every node and device healed,
+/// every gate lifted and every quota free.
 fn healed(world: &World, group: &GroupKey) -> World {
     let mut ideal = world.clone();
     ideal.groups.retain(|key, _| key == group);
     ideal.members.retain(|_, m| m.group == *group && m.phase.is_pending());
     for group in ideal.groups.values_mut() {
         group.gate = Gate::Open;
+        group.roles.iter_mut().for_each(|role| role.admits = None);
     }
     for claim in ideal.claims.values_mut() {
         // Only pods hold; what nobody uses is given up for whoever needs it.
@@ -23,6 +24,9 @@ fn healed(world: &World, group: &GroupKey) -> World {
         node.unschedulable = false;
         let sick = |t: &&Taint| t.key.starts_with("node.kubernetes.io/");
         node.taints = node.taints.iter().filter(|t| !sick(t)).cloned().collect();
+    }
+    for storage in ideal.storage.nodes.values_mut() {
+        storage.attached = Box::default();
     }
     for slice in ideal.pools.values_mut().flat_map(|p| &mut p.slices) {
         for device in &mut slice.devices {
@@ -76,6 +80,11 @@ fn may_come(ideal: &World, decision: &Decision) -> bool {
     let [(_, Verdict::Waits(why) | Verdict::Refused(why))] = &decision.verdicts[..] else {
         return false;
     };
+    // So it is of a volume that a controller is yet to bind, or a claim that it is yet to make.
+    let to_come = [Reason::VolumeClaimUnbound, Reason::VolumeClaimNotMade];
+    if why.tally.iter().any(|t| to_come.contains(&t.reason)) {
+        return true;
+    }
     why.tally.iter().any(|t| t.reason.scope() == Scope::Device)
         && ideal.nodes.iter().any(|(key, node)| sees_incomplete(ideal, key, node))
 }

@@ -21,6 +21,7 @@ fn tells(world: &World, reason: Reason, facts: &Facts) -> bool {
         Facts::Binding { claim, failure } => {
             world.claims[claim].failed.as_ref() == Some(&**failure)
         }
+        Facts::Volume(facts) => tells_volume(reason, facts),
         Facts::Devices(facts) => facts.seen >= facts.selected && facts.request.is_some(),
         Facts::Subject { subject, detail } => !subject.is_empty() || !detail.is_empty(),
         Facts::None => matches!(
@@ -31,6 +32,26 @@ fn tells(world: &World, reason: Reason, facts: &Facts) -> bool {
                 | Reason::NoNodes
                 | Reason::SearchBound
         ),
+    }
+}
+
+fn tells_volume(reason: Reason, facts: &VolumeFacts) -> bool {
+    let volume = facts.volume.is_some();
+    if reason == Reason::VolumeZone {
+        volume && facts.label.is_some()
+    } else if matches!(
+        reason,
+        Reason::VolumeClaimLost
+            | Reason::VolumeMissing
+            | Reason::VolumeGone
+            | Reason::VolumeElsewhere
+    ) {
+        volume
+    } else if matches!(reason, Reason::NoVolume | Reason::StorageShort | Reason::VolumeClaimUnbound)
+    {
+        facts.lack.is_some()
+    } else {
+        !facts.claim.is_empty()
     }
 }
 
@@ -83,4 +104,28 @@ fn a_claim_that_is_named_twice_is_one_claim() {
         outcome
     });
     assert!(placed > 500, "{placed} placed");
+}
+
+/// A wait for binding conditions ends by itself: whoever waits is looked at again right after it.
+#[test]
+fn who_waits_is_woken_when_a_wait_for_binding_conditions_is_over() {
+    const END: i64 = 500;
+    let mut woken = 0;
+    for_worlds(244_000..246_000, |world| {
+        let mut world = world.clone();
+        let mut awaited = false;
+        for claim in world.claims.values_mut() {
+            let held = claim.held.is_some();
+            if let Some(failure) = claim.failed.as_mut().filter(|f| f.after.is_some()) {
+                failure.after = Some(Timestamp(END));
+                awaited |= held;
+            }
+        }
+        let decision = decide(&mut engine_of(&world), &BEST);
+        let waits = decision.verdicts.iter().any(|(_, v)| matches!(v, Verdict::Waits(_)));
+        let in_time = decision.wake_at.is_some_and(|time| time <= Timestamp(END + 1));
+        woken += usize::from(awaited && waits);
+        if awaited && waits && !in_time { Err(format!("{:?}", decision.wake_at)) } else { Ok(()) }
+    });
+    assert!(woken > 10, "{woken} woken");
 }

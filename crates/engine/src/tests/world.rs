@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Outcome;
+use crate::state::StorageFacts;
 use crate::*;
 
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,7 @@ pub(super) struct World {
     pub(super) members: BTreeMap<PodKey, Member>,
     pub(super) claims: BTreeMap<ClaimKey, Claim>,
     pub(super) matches: BTreeMap<(SelectorId, ProfileId), Match>,
+    pub(super) storage: StorageFacts,
 }
 
 impl World {
@@ -29,6 +31,16 @@ impl World {
         let members = self.members.iter();
         changes.extend(members.map(|(k, f)| Change::Member(k.clone(), Some(f.clone()))));
         changes.extend(self.claims.iter().map(|(k, f)| Change::Claim(k.clone(), Some(f.clone()))));
+        let s = &self.storage;
+        changes.extend(s.volumes.iter().map(|(k, f)| Change::Volume(k.clone(), Some(f.clone()))));
+        let claims = s.claims.iter();
+        changes.extend(claims.map(|(k, f)| Change::VolumeClaim(k.clone(), Some(f.clone()))));
+        let classes = s.classes.iter();
+        changes.extend(classes.map(|(k, f)| Change::StorageClass(k.clone(), Some(f.clone()))));
+        let drivers = s.drivers.iter();
+        changes.extend(drivers.map(|(k, f)| Change::StorageDriver(k.clone(), Some(*f))));
+        let nodes = s.nodes.iter();
+        changes.extend(nodes.map(|(k, f)| Change::NodeStorage(k.clone(), Some(f.clone()))));
         changes.extend(self.matches.iter().map(|((s, p), m)| Change::Match(*s, *p, *m)));
         changes
     }
@@ -75,6 +87,11 @@ impl World {
         drop_each(self, &mut all, |w| &mut w.links);
         drop_each(self, &mut all, |w| &mut w.claims);
         drop_each(self, &mut all, |w| &mut w.matches);
+        drop_each(self, &mut all, |w| &mut w.storage.volumes);
+        drop_each(self, &mut all, |w| &mut w.storage.claims);
+        drop_each(self, &mut all, |w| &mut w.storage.classes);
+        drop_each(self, &mut all, |w| &mut w.storage.drivers);
+        drop_each(self, &mut all, |w| &mut w.storage.nodes);
         self.fewer_devices(&mut all);
         self.plainer_nodes(&mut all);
         self.plainer_groups(&mut all);
@@ -159,6 +176,11 @@ impl World {
                 put(Group { gate: Gate::Open, ..group.clone() });
             }
             for (r, role) in group.roles.iter().enumerate() {
+                if role.admits.is_some() {
+                    let mut open = group.clone();
+                    open.roles[r].admits = None;
+                    put(open);
+                }
                 if role.max > 1 {
                     let mut fewer = group.clone();
                     fewer.roles[r].max -= 1;
@@ -207,6 +229,14 @@ fn plainer_requests(request: &Request) -> Vec<Request> {
     }
     if !request.align.is_empty() {
         all.push(Request { align: Box::default(), ..request.clone() });
+    }
+    if !request.features.is_empty() {
+        all.push(Request { features: Box::default(), ..request.clone() });
+    }
+    for at in 0..request.volumes.len() {
+        let mut fewer = request.volumes.to_vec();
+        fewer.remove(at);
+        all.push(Request { volumes: fewer.into(), ..request.clone() });
     }
     if !request.extended.is_empty() {
         all.push(Request { extended: Box::default(), ..request.clone() });

@@ -12,11 +12,12 @@ use crate::quantity::Quantity;
 
 pub use node::{Node, NodeSpec, NodeStatus, NodeSystemInfo, Taint, TaintEffect};
 pub use pod::{
-    Affinity, BoundVolumes, Container, ContainerExtendedResourceRequest, ContainerStatus,
-    HostPorts, Pod, PodAffinity, PodExtendedResourceClaimStatus, PodPhase, PodResourceClaim,
-    PodResourceClaimStatus, PodSchedulingGate, PodSchedulingGroup, PodSpec, PodStatus,
-    PodTemplateSpec, RequiredTerms, ResourceClaimUse, ResourceRequirements, RestartPolicy,
-    StrictSpread, Toleration, TolerationOperator,
+    Affinity, BindMountOptions, Container, ContainerExtendedResourceRequest, ContainerSecurity,
+    ContainerStatus, DeviceEnvironment, HostPorts, Pod, PodAffinity,
+    PodExtendedResourceClaimStatus, PodPhase, PodResourceClaim, PodResourceClaimStatus,
+    PodSchedulingGate, PodSchedulingGroup, PodSpec, PodStatus, PodTemplateSpec, RequiredTerms,
+    ResourceClaimUse, ResourceRequirements, RestartPolicy, RestartsAll, StrictSpread, Toleration,
+    TolerationOperator,
 };
 pub use selector::{
     LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, NodeAffinity, NodeSelector,

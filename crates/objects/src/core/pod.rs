@@ -1,6 +1,6 @@
-//! Pods and the pod templates of workloads: what scheduling reads of them. Of ports, volumes, spread
-//! and pod affinity it is only kept that they ask for something, for nothing checks them yet;
-//! probes, environment and commands never are.
+//! Pods and the pod templates of workloads: what scheduling reads of them. Of ports, spread and pod
+//! affinity it is only kept that they ask for something, for nothing checks them yet; probes,
+//! commands and all but one word of the environment never are.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use super::{NodeAffinity, PreemptionPolicy, ResourceList, TaintEffect};
 use crate::macros::{flags, object, words};
 use crate::meta::{Condition, Labels, ObjectMeta};
+use crate::storage::PodVolumes;
 
 object! {
     /// A pod.
@@ -71,8 +72,12 @@ object! {
         pub runtime_class_name: Option<String>,
         /// Whether pods must be spread evenly.
         pub topology_spread_constraints: StrictSpread,
-        /// Whether volumes decide where the pod can be.
-        pub volumes: BoundVolumes,
+        /// The volumes that decide where the pod can be.
+        pub volumes: PodVolumes,
+        /// Whether the pod uses the node's network.
+        pub host_network: bool,
+        /// Whether the pod's users are those of the node; none is that they are.
+        pub host_users: Option<bool>,
     }
 
     /// Affinity of a pod.
@@ -127,6 +132,20 @@ object! {
         pub resources: ResourceRequirements,
         /// Whether it takes ports of the node.
         pub ports: HostPorts,
+        /// Whether its exit may restart all containers.
+        pub restart_policy_rules: RestartsAll,
+        /// Whether volumes are mounted with options of their own.
+        pub volume_mounts: BindMountOptions,
+        /// What it may do.
+        pub security_context: ContainerSecurity,
+        /// Whether its environment asks for devices past all counting.
+        pub env: DeviceEnvironment,
+    }
+
+    /// What a container may do.
+    pub struct ContainerSecurity {
+        /// It may do all that the node may, and sees all its devices.
+        pub privileged: bool,
     }
 
     /// Requests, limits and claims of a container, or of the pod as a whole.
@@ -221,15 +240,25 @@ object! {
 flags! {
     /// Whether a port of a container is one of the node as well.
     pub struct HostPorts: Port, |port| port.host_port.is_some_and(|port| port != 0);
+    /// Whether `NVIDIA_VISIBLE_DEVICES` names devices: the container runtime injects them, whoever
+    /// holds them. Nothing else of the environment is kept.
+    pub struct DeviceEnvironment: Variable, |variable| {
+        let named = variable.value.as_deref().is_some_and(|v| !["", "none", "void"].contains(&v));
+        variable.name == "NVIDIA_VISIBLE_DEVICES" && named
+    };
     /// Whether there is a term.
     pub struct RequiredTerms: IgnoredAny, |_| true;
     /// Whether a constraint on spread is more than a wish.
     pub struct StrictSpread: Spread, |spread| {
         spread.when_unsatisfiable.as_deref() == Some("DoNotSchedule")
     };
-    /// Whether a volume is a persistent one.
-    pub struct BoundVolumes: Volume, |volume| {
-        volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some()
+    /// Whether a rule restarts all containers of the pod.
+    pub struct RestartsAll: RestartRule, |rule| {
+        rule.action.as_deref() == Some("RestartAllContainers")
+    };
+    /// Whether a volume is mounted with options of the bind mount.
+    pub struct BindMountOptions: Mount, |mount| {
+        mount.bind_mount_options.as_ref().is_some_and(|options| !options.is_empty())
     };
 }
 
@@ -241,6 +270,15 @@ struct Port {
     host_port: Option<i32>,
 }
 
+/// A variable of a container's environment.
+#[derive(Deserialize)]
+struct Variable {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    value: Option<String>,
+}
+
 /// A constraint on how pods are spread.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -249,14 +287,20 @@ struct Spread {
     when_unsatisfiable: Option<String>,
 }
 
-/// A volume.
+/// A rule on how a container restarts.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Volume {
+struct RestartRule {
     #[serde(default)]
-    persistent_volume_claim: Option<IgnoredAny>,
+    action: Option<String>,
+}
+
+/// A volume mounted by a container.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Mount {
     #[serde(default)]
-    ephemeral: Option<IgnoredAny>,
+    bind_mount_options: Option<Vec<IgnoredAny>>,
 }
 
 words! {

@@ -213,7 +213,7 @@ impl Reader<'_> {
             Ok(object) => {
                 // What the API server has made holds no field that it does not know.
                 if object.metadata().uid.is_empty() {
-                    for near in near::misspelt(shape.kind(), node) {
+                    for near in near::misspelt(&object, node) {
                         let reference = Some(object.reference());
                         let (place, message) = (near.place, near.message);
                         self.reported(Severity::Warning, place, &near.path, reference, message);
@@ -265,6 +265,16 @@ impl Reader<'_> {
         }
         (self.sink)(Item::Object(object, source));
     }
+}
+
+/// Reads an object that stands in another; none if it is of a kind that is not read.
+pub(crate) fn read_value(
+    api_version: &str,
+    kind: &str,
+    value: serde_json::Value,
+) -> Option<Result<Object, String>> {
+    let shape = Shape::find(api_version, kind)?;
+    Some(shape.read(value).map_err(|error| error.to_string()))
 }
 
 /// Reads an object of a known shape from its tree.

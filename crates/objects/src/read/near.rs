@@ -2,8 +2,8 @@
 //! word. Fields that are like none are left alone, for a newer Kubernetes may know them. Only trees
 //! are looked at, so that large dumps in JSON cost nothing.
 
-use super::tree::{Node, Path, Place, Step, Value};
-use crate::object::Kind;
+use super::tree::{Node, Path, Place, Step, Value, parse_path};
+use crate::object::{Kind, Object};
 
 /// A field that is nearly a known one.
 pub(super) struct Near {
@@ -22,7 +22,8 @@ enum Form {
     Claim,
     Devices,
     Request,
-    Asked,
+    Exactly,
+    Alternative,
 }
 
 impl Form {
@@ -50,9 +51,44 @@ impl Form {
             Self::PodClaim => "name resourceClaimName resourceClaimTemplateName source",
             Self::Claim => "controller devices",
             Self::Devices => "config constraints requests",
-            Self::Request | Self::Asked => {
+            Self::Request => {
                 "adminAccess allocationMode capacity count derivedAttributes deviceClassName \
                  exactly firstAvailable name selectors tolerations"
+            }
+            Self::Exactly => {
+                "adminAccess allocationMode capacity count derivedAttributes deviceClassName \
+                 selectors tolerations"
+            }
+            Self::Alternative => {
+                "allocationMode capacity count derivedAttributes deviceClassName name selectors \
+                 tolerations"
+            }
+        }
+    }
+
+    /// What has these fields, as a sentence names it.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Pod => "the spec of a pod",
+            Self::Container => "a container",
+            Self::Resources => "`resources` of a container",
+            Self::PodClaim => "an entry of `resourceClaims`",
+            Self::Claim => "the spec of a claim",
+            Self::Devices => "`devices` of a claim",
+            Self::Request => "a request",
+            Self::Exactly => "`exactly` of a request",
+            Self::Alternative => "an alternative of `firstAvailable`",
+        }
+    }
+
+    /// The forms among which a field may stand at the wrong place.
+    fn family(self) -> &'static [Self] {
+        match self {
+            Self::Pod | Self::Container | Self::Resources | Self::PodClaim => {
+                &[Self::Pod, Self::Container, Self::Resources, Self::PodClaim]
+            }
+            Self::Claim | Self::Devices | Self::Request | Self::Exactly | Self::Alternative => {
+                &[Self::Claim, Self::Devices, Self::Request, Self::Exactly, Self::Alternative]
             }
         }
     }
@@ -65,31 +101,30 @@ impl Form {
             (Self::Pod, "resourceClaims") => Some(Self::PodClaim),
             (Self::Claim, "devices") => Some(Self::Devices),
             (Self::Devices, "requests") => Some(Self::Request),
-            (Self::Request, "exactly" | "firstAvailable") => Some(Self::Asked),
+            (Self::Request, "exactly") => Some(Self::Exactly),
+            (Self::Request, "firstAvailable") => Some(Self::Alternative),
             _ => None,
         }
     }
 }
 
 /// The fields of an object that are nearly known ones.
-pub(super) fn misspelt(kind: Kind, object: &Node) -> Vec<Near> {
-    let (way, form): (&[&'static str], _) = match kind {
-        Kind::Pod => (&["spec"], Form::Pod),
-        Kind::Job | Kind::Deployment => (&["spec", "template", "spec"], Form::Pod),
-        Kind::ResourceClaim => (&["spec"], Form::Claim),
-        Kind::ResourceClaimTemplate => (&["spec", "spec"], Form::Claim),
-        Kind::Node
-        | Kind::Namespace
-        | Kind::PriorityClass
-        | Kind::ResourceSlice
-        | Kind::DeviceClass
-        | Kind::DeviceTaintRule
-        | Kind::NodeTopology => return Vec::new(),
-    };
+pub(super) fn misspelt(object: &Object, tree: &Node) -> Vec<Near> {
     let mut found = Vec::new();
-    let Some(spec) = way.iter().try_fold(object, |node, key| node.get(key)) else { return found };
-    let mut path: Path = way.iter().map(|key| Step::Key((*key).into())).collect();
-    look(form, spec, &mut path, &mut found);
+    let mut at = |path: Path, form: Form| {
+        let place = path.iter().try_fold(tree, |node, step| node.step(step));
+        if let Some(node) = place {
+            let mut path = path;
+            look(form, node, &mut path, &mut found);
+        }
+    };
+    if object.device_claim().is_some() {
+        let way = if object.kind() == Kind::ResourceClaimTemplate { "spec.spec" } else { "spec" };
+        at(parse_path(way), Form::Claim);
+    }
+    for part in object.pod_parts() {
+        at(parse_path(&part.at), Form::Pod);
+    }
     found
 }
 
@@ -105,11 +140,7 @@ fn look(form: Form, node: &Node, path: &mut Path, found: &mut Vec<Near>) {
         Value::Map(entries) => {
             for (key, value) in entries {
                 path.push(Step::Key(key.clone().into()));
-                if let Some(meant) = meant(form, key) {
-                    let message = format!(
-                        "The field `{key}` is not known here and is left out; write `{meant}` if that is \
-                         meant."
-                    );
+                if let Some(message) = unknown(form, key) {
                     found.push(Near { place: value.place, path: path.clone(), message });
                 } else if let Some(form) = form.of(key) {
                     look(form, value, path, found);
@@ -126,12 +157,29 @@ fn look(form: Form, node: &Node, path: &mut Path, found: &mut Vec<Near>) {
     }
 }
 
+/// What to say of a field that is not known where it stands: that it is one of another place nearby,
+/// or nearly a known one.
+fn unknown(form: Form, key: &str) -> Option<String> {
+    let has = |form: &Form| form.fields().split_ascii_whitespace().any(|field| field == key);
+    if has(&form) {
+        return None;
+    }
+    let others: Vec<&str> = form.family().iter().filter(|f| has(f)).map(|f| f.words()).collect();
+    if let [first, ..] = others.as_slice() {
+        return Some(format!(
+            "The field `{key}` is not known here and is left out: {first} has it, {} has not.",
+            form.words()
+        ));
+    }
+    let meant = meant(form, key)?;
+    Some(format!(
+        "The field `{key}` is not known here and is left out; write `{meant}` if that is meant."
+    ))
+}
+
 /// The known field that an unknown one is nearly.
 fn meant(form: Form, key: &str) -> Option<&'static str> {
     let known = || form.fields().split_ascii_whitespace();
-    if known().any(|field| field == key) {
-        return None;
-    }
     let allowed = if key.len() < 6 { 1 } else { 2 };
     let near = known().map(|field| (distance(key, field), field));
     near.filter(|(distance, _)| *distance <= allowed).min().map(|(_, field)| field)

@@ -2,14 +2,18 @@
 
 use serde::Deserializer;
 
+use crate::admission::{LimitRange, ResourceQuota, RuntimeClass};
 use crate::core::{Namespace, Node, Pod, PriorityClass};
 use crate::object::{Kind, Object};
 use crate::resource::{
     DeviceClass, DeviceTaintRule, DeviceTaintRuleAlpha, ResourceClaim, ResourceClaimBeta1,
     ResourceClaimTemplate, ResourceClaimTemplateBeta1, ResourceSlice, ResourceSliceBeta1,
 };
+use crate::storage::{
+    CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
+    VolumeAttachment,
+};
 use crate::topology::{API_VERSION, NodeTopology};
-use crate::workload::{Deployment, Job};
 
 /// A kind in the version in which it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,30 +36,8 @@ enum Layout {
 impl Shape {
     /// The shape of a group, version and kind; none if it is not read.
     pub(super) fn find(api_version: &str, kind: &str) -> Option<Self> {
-        let kind = Kind::ALL.iter().copied().find(|known| known.as_str() == kind)?;
-        let layout = match kind {
-            Kind::ResourceSlice
-            | Kind::ResourceClaim
-            | Kind::ResourceClaimTemplate
-            | Kind::DeviceClass => match api_version.strip_prefix("resource.k8s.io/")? {
-                "v1" | "v1beta2" => Layout::Current,
-                "v1beta1" => Layout::Beta1,
-                _ => return None,
-            },
-            Kind::DeviceTaintRule => match api_version.strip_prefix("resource.k8s.io/")? {
-                "v1" | "v1beta2" => Layout::Current,
-                "v1alpha3" => Layout::Alpha3,
-                _ => return None,
-            },
-            Kind::NodeTopology => (api_version == API_VERSION).then_some(Layout::Current)?,
-            Kind::Node
-            | Kind::Pod
-            | Kind::Namespace
-            | Kind::PriorityClass
-            | Kind::Job
-            | Kind::Deployment => (api_version == kind.api_version()).then_some(Layout::Current)?,
-        };
-        Some(Self { kind, layout })
+        let mut named = Kind::ALL.iter().copied().filter(|known| known.as_str() == kind);
+        named.find_map(|kind| Some(Self { kind, layout: Layout::find(kind, api_version)? }))
     }
 
     pub(super) const fn kind(self) -> Kind {
@@ -70,8 +52,19 @@ impl Shape {
             Kind::Pod => Pod::deserialize(from).map(Object::from),
             Kind::Namespace => Namespace::deserialize(from).map(Object::from),
             Kind::PriorityClass => PriorityClass::deserialize(from).map(Object::from),
-            Kind::Job => Job::deserialize(from).map(Object::from),
-            Kind::Deployment => Deployment::deserialize(from).map(Object::from),
+            Kind::RuntimeClass => RuntimeClass::deserialize(from).map(Object::from),
+            Kind::LimitRange => LimitRange::deserialize(from).map(Object::from),
+            Kind::ResourceQuota => ResourceQuota::deserialize(from).map(Object::from),
+            Kind::PersistentVolume => PersistentVolume::deserialize(from).map(Object::from),
+            Kind::PersistentVolumeClaim => {
+                PersistentVolumeClaim::deserialize(from).map(Object::from)
+            }
+            Kind::StorageClass => StorageClass::deserialize(from).map(Object::from),
+            Kind::CSINode => CSINode::deserialize(from).map(Object::from),
+            Kind::CSIDriver => CSIDriver::deserialize(from).map(Object::from),
+            Kind::CSIStorageCapacity => CSIStorageCapacity::deserialize(from).map(Object::from),
+            Kind::VolumeAttachment => VolumeAttachment::deserialize(from).map(Object::from),
+            Kind::Workload(kind) => kind.read(from).map(Object::from),
             Kind::NodeTopology => NodeTopology::deserialize(from).map(Object::from),
             Kind::DeviceClass => DeviceClass::deserialize(from).map(Object::from),
             Kind::ResourceSlice if beta => {
@@ -97,5 +90,46 @@ impl Shape {
             }
             Kind::DeviceTaintRule => DeviceTaintRule::deserialize(from).map(Object::from),
         }
+    }
+}
+
+impl Layout {
+    /// The layout of a kind in a group and version; none if it is not read.
+    fn find(kind: Kind, api_version: &str) -> Option<Self> {
+        Some(match kind {
+            Kind::ResourceSlice
+            | Kind::ResourceClaim
+            | Kind::ResourceClaimTemplate
+            | Kind::DeviceClass => match api_version.strip_prefix("resource.k8s.io/")? {
+                "v1" | "v1beta2" => Layout::Current,
+                "v1beta1" => Layout::Beta1,
+                _ => return None,
+            },
+            Kind::DeviceTaintRule => match api_version.strip_prefix("resource.k8s.io/")? {
+                "v1" | "v1beta2" => Layout::Current,
+                "v1alpha3" => Layout::Alpha3,
+                _ => return None,
+            },
+            Kind::NodeTopology => (api_version == API_VERSION).then_some(Layout::Current)?,
+            Kind::Node
+            | Kind::Pod
+            | Kind::Namespace
+            | Kind::PriorityClass
+            | Kind::RuntimeClass
+            | Kind::LimitRange
+            | Kind::ResourceQuota
+            | Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::StorageClass
+            | Kind::CSINode
+            | Kind::CSIDriver
+            | Kind::CSIStorageCapacity
+            | Kind::VolumeAttachment => {
+                (api_version == kind.api_version()).then_some(Layout::Current)?
+            }
+            Kind::Workload(kind) => {
+                kind.versions().contains(&api_version).then_some(Layout::Current)?
+            }
+        })
     }
 }

@@ -272,17 +272,21 @@ impl Node {
     pub(super) fn locate(&self, path: &[Step]) -> Place {
         let mut node = self;
         for step in path {
-            let next = match (step, &node.value) {
-                (Step::Key(key), Value::Map(_)) => node.get(key),
-                (Step::Index(index), Value::Sequence(nodes)) => nodes.get(*index),
-                (Step::Key(_) | Step::Index(_), _) => None,
-            };
-            match next {
+            match node.step(step) {
                 Some(next) => node = next,
                 None => break,
             }
         }
         node.place
+    }
+
+    /// The value that a step leads to.
+    pub(super) fn step(&self, step: &Step) -> Option<&Self> {
+        match (step, &self.value) {
+            (Step::Key(key), Value::Map(_)) => self.get(key),
+            (Step::Index(index), Value::Sequence(nodes)) => nodes.get(*index),
+            (Step::Key(_) | Step::Index(_), _) => None,
+        }
     }
 
     /// A key that occurs twice in one map anywhere in the tree, with its path and place.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::problem::Severity;
-use super::tree::{Path, Step};
+use super::tree::{Path, Step, parse_path};
 use crate::core::{
     Container, NodeAffinity, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
     PodSpec, ResourceList,
@@ -13,6 +13,7 @@ use crate::meta::ObjectMeta;
 use crate::object::Object;
 use crate::resource::{DeviceAllocationMode, DeviceClaim, ResourceClaimSpec, ResourceSlice};
 use crate::topology::NodeTopology;
+use crate::workload::Workload;
 
 /// Something wrong with an object.
 #[derive(Debug)]
@@ -39,8 +40,18 @@ pub(super) fn check(object: &Object) -> Vec<Issue> {
         Object::Pod(pod) => issues.within("spec", |issues| issues.pod(&pod.spec)),
         Object::Namespace(_)
         | Object::PriorityClass(_)
+        | Object::RuntimeClass(_)
+        | Object::LimitRange(_)
+        | Object::ResourceQuota(_)
         | Object::DeviceClass(_)
-        | Object::DeviceTaintRule(_) => {}
+        | Object::DeviceTaintRule(_)
+        | Object::PersistentVolume(_)
+        | Object::PersistentVolumeClaim(_)
+        | Object::StorageClass(_)
+        | Object::CSINode(_)
+        | Object::CSIDriver(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeAttachment(_) => {}
         Object::ResourceSlice(slice) => issues.within("spec", |issues| issues.slice(slice)),
         Object::ResourceClaim(claim) => {
             issues.within("spec", |issues| issues.claim(&claim.spec));
@@ -48,15 +59,7 @@ pub(super) fn check(object: &Object) -> Vec<Issue> {
         Object::ResourceClaimTemplate(template) => issues.within("spec", |issues| {
             issues.within("spec", |issues| issues.claim(&template.spec.spec));
         }),
-        Object::Job(job) => issues.within("spec", |issues| {
-            issues.count("parallelism", job.spec.parallelism.unwrap_or(0).into());
-            issues.count("completions", job.spec.completions.unwrap_or(0).into());
-            issues.template(&job.spec.template.spec);
-        }),
-        Object::Deployment(deployment) => issues.within("spec", |issues| {
-            issues.count("replicas", deployment.spec.replicas.unwrap_or(0).into());
-            issues.template(&deployment.spec.template.spec);
-        }),
+        Object::Workload(workload) => issues.workload(workload),
         Object::NodeTopology(topology) => issues.within("spec", |issues| issues.topology(topology)),
     }
     issues.found
@@ -139,8 +142,19 @@ impl Issues {
         }
     }
 
-    fn template(&mut self, spec: &PodSpec) {
-        self.within("template", |issues| issues.within("spec", |issues| issues.pod(spec)));
+    fn workload(&mut self, workload: &Workload) {
+        for (at, count) in workload.counts() {
+            if count < 0 {
+                let message = format!("The count is {count}; it cannot be negative.");
+                let path = parse_path(&at);
+                self.found.push(Issue { severity: Severity::Error, path, message });
+            }
+        }
+        for part in workload.parts() {
+            self.path = parse_path(&part.at);
+            self.pod(part.spec);
+        }
+        self.path.clear();
     }
 
     fn pod(&mut self, spec: &PodSpec) {

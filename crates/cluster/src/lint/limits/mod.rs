@@ -8,6 +8,7 @@ mod capacity;
 mod claim;
 pub(super) mod expression;
 mod form;
+mod pod;
 mod slice;
 
 use std::collections::BTreeSet;
@@ -99,12 +100,25 @@ pub(super) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
             check.within("spec", |check| check.taint_rule(rule));
         }
         Object::NodeTopology(topology) => check.metadata(&topology.metadata),
+        Object::Pod(_) | Object::Workload(_) => {
+            for part in object.pod_parts() {
+                check.path.clone_from(&part.at);
+                check.pod(part.spec);
+            }
+        }
         Object::Node(_)
-        | Object::Pod(_)
         | Object::Namespace(_)
         | Object::PriorityClass(_)
-        | Object::Job(_)
-        | Object::Deployment(_) => {}
+        | Object::RuntimeClass(_)
+        | Object::LimitRange(_)
+        | Object::ResourceQuota(_)
+        | Object::PersistentVolume(_)
+        | Object::PersistentVolumeClaim(_)
+        | Object::StorageClass(_)
+        | Object::CSINode(_)
+        | Object::CSIDriver(_)
+        | Object::CSIStorageCapacity(_)
+        | Object::VolumeAttachment(_) => {}
     }
     check.found
 }

@@ -1,6 +1,8 @@
 //! Each rule over small worlds: one that breaks it, and one that just doesn't.
 
 mod limits;
+mod once;
+mod pods;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -29,10 +31,17 @@ pub(super) fn world_of(compat: Compat, text: &str) -> World {
     let mut world = World::new(Lowering::new(compat));
     let mut ordinal = 0;
     read("test.yaml", text.as_bytes(), &mut |item| {
-        if let Item::Object(object, source) = item {
-            ordinal += 1;
-            let source = Source { file: source.file, line: source.line, ordinal };
-            world.absorb(ObjectEvent::Applied(Box::new(object), source));
+        ordinal += 1;
+        match item {
+            Item::Object(object, source) => {
+                let source = Source { file: source.file, line: source.line, ordinal };
+                world.absorb(ObjectEvent::Applied(Box::new(object), source));
+            }
+            Item::Unknown { api_version, kind, source } => {
+                let source = Source { file: source.file, line: source.line, ordinal };
+                world.skip(&api_version, &kind, source);
+            }
+            Item::Problem(problem) => problem.object.into_iter().for_each(|of| world.unread(of)),
         }
     });
     world.settle();
@@ -77,12 +86,15 @@ fn failing(case: &Case) -> Option<String> {
 
 #[test]
 fn every_rule_speaks_where_it_is_broken_and_nowhere_else() {
-    let cases: Vec<Case> = rules::cases().into_iter().chain(limits::cases()).collect();
+    let cases: Vec<Case> = {
+        let all = rules::cases().into_iter().chain(limits::cases());
+        all.chain(pods::cases()).collect()
+    };
     let failures: Vec<String> = cases.iter().filter_map(failing).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     let tried: BTreeSet<Rule> = cases.iter().map(|case| case.rule).collect();
     let by_the_reader = [Rule::ObjectUnreadable];
-    let elsewhere = [Rule::NoDevicesRead, Rule::NoNodesRead];
+    let elsewhere = [Rule::NoDevicesRead, Rule::NoNodesRead, Rule::KindNotRead];
     for rule in Rule::ALL.iter().filter(|r| !by_the_reader.contains(r) && !elsewhere.contains(r)) {
         assert!(tried.contains(rule), "no case breaks {}", rule.code());
     }
@@ -274,4 +286,66 @@ fn hostile_objects_are_findings_and_nothing_worse() {
             assert!(one.message.len() < 20_000, "{}", one.rule.code());
         }
     }
+}
+
+/// What is advised of each object: name, verdict, grounds.
+fn advised(text: &str) -> Vec<(String, &'static str, Vec<&'static str>, bool)> {
+    let all = super::advise(&world_of(Compat::default(), text));
+    all.iter()
+        .map(|one| {
+            let grounds = one.grounds.iter().map(|ground| ground.kind.code()).collect();
+            let name = one.object.name.clone();
+            (name, one.verdict(), grounds, one.unknown.is_some())
+        })
+        .collect()
+}
+
+#[test]
+fn a_move_is_advised_only_with_a_ground() {
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {pods: 9, \
+                nvidia.com/gpu: 4}}\n---\n";
+    let pod = |name: &str, gpus: u32| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: c, \
+             resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}}}]}}\n---\n"
+        )
+    };
+    let topology = "apiVersion: phalanx.dev/v1alpha1\nkind: NodeTopology\nmetadata: {name: n1}\nspec:\n  \
+                    devices: [{name: g0}, {name: g1}, {name: g2}, {name: g3}]\n  islands: [{name: a, \
+                    members: [g0, g1]}, {name: b, members: [g2, g3]}]\n---\n";
+    let pods = pod("one", 1) + &pod("two", 2) + &pod("four", 4);
+    let row = |name: &str, verdict, grounds: &[&'static str], unknown| {
+        (name.to_owned(), verdict, grounds.to_vec(), unknown)
+    };
+    let suffice = |name: &str, unknown| row(name, "countsSuffice", &[], unknown);
+    let bare = format!("{node}{pods}");
+    assert_eq!(
+        advised(&bare),
+        [suffice("one", false), suffice("two", true), suffice("four", false)]
+    );
+    let islands = format!("{node}{topology}{pods}");
+    assert_eq!(
+        advised(&islands),
+        [suffice("one", false), row("two", "needsDRA", &["align"], false), suffice("four", false)]
+    );
+    let one_island = islands
+        .replace("[g0, g1]", "[g0, g1, g2, g3]")
+        .replace(", {name: b, members: [g2, g3]}", "");
+    assert_eq!(
+        advised(&one_island),
+        [suffice("one", false), suffice("two", false), suffice("four", false)]
+    );
+    // Claims: the constraint of the clean world, and without it.
+    let clean = rules::clean();
+    assert_eq!(advised(&clean), [row("trainer", "needsDRA", &["matchAttribute"], false)]);
+    let plain =
+        clean.replace("      constraints:\n      - matchAttribute: gpu.example.com/domain\n", "");
+    assert_eq!(advised(&plain), [suffice("trainer", false)]);
+    let choosy = |model: &str| {
+        plain.replace("count: 2", &format!(
+            "count: 1, selectors: [{{cel: {{expression: 'device.attributes[\"gpu.example.com\"].index == {model}'}}}}]"
+        ))
+    };
+    assert_eq!(advised(&choosy("1")), [row("trainer", "needsDRA", &["attribute"], false)]);
+    assert_eq!(advised(&choosy("1 || true")), [suffice("trainer", false)]);
 }

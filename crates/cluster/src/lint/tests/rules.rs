@@ -99,7 +99,7 @@ const SELECTOR: &str = "spec.spec.devices.requests[0].exactly.selectors[0].cel.e
 const CONSTRAINT: &str = "spec.spec.devices.constraints[0].matchAttribute";
 const TOLERATION: &str = "spec.spec.devices.requests[0].exactly.tolerations[0]";
 
-fn case(
+pub(super) fn case(
     rule: Rule,
     path: &'static str,
     says: &'static [&'static str],

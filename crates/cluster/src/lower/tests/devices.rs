@@ -481,7 +481,7 @@ status:
     let mut world = World::of(&format!("{}{rest}", slice("half")));
     let consumes = |world: &World| {
         let claim = world.claim("held").expect("the claim");
-        claim.held.as_ref().expect("an allocation").devices[0].consumes.len()
+        claim.held.as_ref().expect("an allocation").devices[0].consumes.counters.len()
     };
     assert_eq!(consumes(&world), 0, "the slice says it");
     world.add(&slice("other"));

@@ -44,12 +44,8 @@ fn what_is_not_checked_is_said_once_a_kind() {
         pod("far", &format!("affinity: {{podAntiAffinity: {{{term}}}}}")),
         pod("there", &format!("nodeName: n1, {ports}, affinity: {{podAntiAffinity: {{{term}}}}}")),
         pod("even", "topologySpreadConstraints: [{whenUnsatisfiable: DoNotSchedule}]"),
-        pod("disk", "volumes: [{persistentVolumeClaim: {claimName: c}}, {ephemeral: {}}]"),
-        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {parallelism: 3, template: {spec: \
-         {runtimeClassName: kata}}}\n---\n"
-            .to_owned(),
         "apiVersion: v1\nkind: Pod\nmetadata: {name: made, creationTimestamp: 2026-01-01T00:00:00Z}\n\
-         spec: {runtimeClassName: kata}\nstatus: {nominatedNodeName: n1}\n---\n"
+         spec: {}\nstatus: {nominatedNodeName: n1}\n---\n"
             .to_owned(),
     ]
     .concat());
@@ -60,13 +56,11 @@ fn what_is_not_checked_is_said_once_a_kind() {
         ["Pod default/far", "1 pod, default/far, requires anti-affinity"],
         ["Pod default/there", "default/there, on a node requires anti-affinity"],
         ["Pod default/even", "topologySpreadConstraints with DoNotSchedule"],
-        ["Pod default/disk", "1 pod, default/disk, uses persistent or ephemeral volumes"],
-        ["Job default/j", "3 pods, the first of Job default/j, name a RuntimeClass"],
         ["Pod default/made", "1 pod, default/made, has a nominatedNodeName"],
     ] {
         assert!(world.says(&["warning", parts[0], parts[1], unchecked]), "{:?}", world.said());
     }
-    assert_eq!(world.said().len(), 8, "{:?}", world.said());
+    assert_eq!(world.said().len(), 6, "{:?}", world.said());
     gone(&mut world, Kind::Pod, "default", "a");
     assert!(world.says(&["1 pod, default/b, asks for host ports", "a node may refuse it."]));
 }

@@ -1,9 +1,11 @@
 //! Tests of lowering: what each object becomes, and that the order of events does not matter.
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test picks one kind of change of many")]
 
+mod admission;
 mod amounts;
 mod devices;
 mod findings;
+mod kinds;
 mod orders;
 mod pods;
 
@@ -86,6 +88,11 @@ impl World {
             Change::Group(key, value) => (format!("{key:?}"), value.is_some()),
             Change::Member(key, value) => (format!("{key:?}"), value.is_some()),
             Change::Claim(key, value) => (format!("{key:?}"), value.is_some()),
+            Change::Volume(key, value) => (format!("{key:?}"), value.is_some()),
+            Change::VolumeClaim(key, value) => (format!("{key:?}"), value.is_some()),
+            Change::StorageClass(key, value) => (format!("class {key:?}"), value.is_some()),
+            Change::StorageDriver(key, value) => (format!("driver {key:?}"), value.is_some()),
+            Change::NodeStorage(key, value) => (format!("storage {key:?}"), value.is_some()),
             Change::Match(selector, profile, verdict) => {
                 self.matches.insert((*selector, *profile), *verdict);
                 return;

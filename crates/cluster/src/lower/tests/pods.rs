@@ -3,6 +3,7 @@
 use phalanx_engine::{
     ClaimUse, Gate, GroupKey, Name, NodeRequirement, Phase, Reason, Scoped, Since, Timestamp,
 };
+use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::{Lowering, ObjectEvent, World, objects};
@@ -84,7 +85,7 @@ fn priority_comes_from_the_pod_its_class_or_the_lowest_default() {
 ";
     let mut world = World::of(
         "
-{apiVersion: v1, kind: Pod, metadata: {name: own}, spec: {priority: 3, priorityClassName: high}}
+{apiVersion: v1, kind: Pod, metadata: {name: own, uid: u}, spec: {priority: 3, priorityClassName: high}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: class}, spec: {priorityClassName: high}}
 ---
@@ -186,9 +187,12 @@ fn a_job_is_a_group_of_the_pods_that_do_not_exist_yet() {
     let info = world.lowering.group(&parent.expect("parent")).expect("info");
     let names: Vec<&str> = info.roles[0].pods.iter().map(|pod| pod.key.0.name.as_str()).collect();
     assert_eq!(names, ["train-4", "train-5", "train-6"]);
-    assert_eq!(world.lowering.group(&key).expect("pod").roles[0].pods[0].index, 3);
-    let train =
-        ObjectRef { kind: Kind::Job, namespace: "default".to_owned(), name: "train".to_owned() };
+    assert_eq!(world.lowering.group(&key).expect("pod").roles[0].pods[0].index, Some(3));
+    let train = ObjectRef {
+        kind: Kind::Workload(WorkloadKind::Job),
+        namespace: "default".to_owned(),
+        name: "train".to_owned(),
+    };
     world.lowering.absorb(ObjectEvent::Deleted(train.into()));
     world.settle();
     assert!(world.group("job", "train").is_none());
@@ -285,7 +289,7 @@ spec: {{nodeName: n1}}
         ));
         let info = world.group("job", "j").map(|_| world.lowering.group(&job));
         let pods = info.iter().flatten().flat_map(|info| &info.roles[0].pods);
-        pods.map(|pod| pod.index).collect::<Vec<_>>()
+        pods.filter_map(|pod| pod.index).collect::<Vec<_>>()
     };
     let done = "{completedIndexes: '1,3-5,7', succeeded: 5}";
     assert_eq!(planned(8, done, ""), [0, 6]);

@@ -18,14 +18,14 @@ const STEPS: u64 = 1_000_000;
 /// What enumeration finds: the first lawful set in upstream's order, the best, and the devices of
 /// each with its price.
 #[derive(Default)]
-struct Found {
+pub(super) struct Found {
     first: Option<Vec<Pick>>,
-    best: Option<(Standing, Vec<Pick>)>,
+    pub(super) best: Option<(Standing, Vec<Pick>)>,
     prices: Vec<(Price, BTreeSet<u16>)>,
 }
 
 /// Tries every set, requests and alternatives in order, devices in upstream's order.
-fn enumerate(
+pub(super) fn enumerate(
     world: &World,
     want: &Want<'_>,
     line: usize,
@@ -133,7 +133,7 @@ fn names_the_first(world: &World, want: &Want<'_>, reason: Reason, facts: &Devic
     }
 }
 
-fn by_index(mut picks: Vec<Pick>) -> Vec<Pick> {
+pub(super) fn by_index(mut picks: Vec<Pick>) -> Vec<Pick> {
     picks.sort_by_key(|p| (p.claim, p.request, p.device));
     picks
 }

@@ -3,7 +3,9 @@
 mod brute;
 mod examples;
 mod gathering;
+mod joined;
 mod packing;
+mod pooled;
 mod strict;
 pub(super) mod world;
 mod worst;

@@ -2,8 +2,9 @@
 
 use crate::change::Match;
 use crate::facts::{
-    Access, Align, Alternative, Amount, AttributeValue, Capacity, ClaimSpec, Constraint,
-    CounterSet, DeviceRequest, Effect, Level, Link, LinkClass, Place, Taint, Toleration, Traits,
+    Access, Align, Alternative, Amount, AttributeValue, Capacity, CapacityPolicy, ClaimSpec,
+    Constraint, CounterSet, DeviceRequest, Effect, Level, Link, LinkClass, Place, Taint,
+    Toleration, Traits,
 };
 use crate::name::{Name, ProfileId, SelectorId, Shared};
 
@@ -292,19 +293,40 @@ fn random_traits(chance: &mut Chance, plain: bool) -> Traits {
     if chance.percent(40) {
         traits.shareable = chance.percent(45);
         let nanos = (1 + chance.below(4) as i128) * MI;
-        traits.capacity = [Capacity { name: Name::new("memory"), nanos, policy: None }].into();
+        let policy = chance.percent(35).then(|| Box::new(random_policy(chance)));
+        traits.capacity = [Capacity { name: Name::new("memory"), nanos, policy }].into();
     }
     traits
 }
 
-/// What a request for `asked` takes of each capacity of a device of these worlds, which have no
-/// policies: what is asked, or all of it. None where that is more than there is.
+/// One or three Mi, as values or as a range, and mostly one where nothing is asked.
+fn random_policy(chance: &mut Chance) -> CapacityPolicy {
+    let default = chance.percent(70).then_some(MI);
+    let exact = chance.percent(50);
+    if chance.percent(50) {
+        let valid = [MI, 3 * MI].into();
+        return CapacityPolicy { default, valid, exact, ..CapacityPolicy::default() };
+    }
+    let range = Some((Some(MI), Some(3 * MI), Some(2 * MI)));
+    CapacityPolicy { default, range, exact, ..CapacityPolicy::default() }
+}
+
+/// What a request for `asked` takes of each capacity of a device of these worlds: what is asked, or
+/// all of it; under a policy one or three Mi, or what the policy has where nothing is asked. None where
+/// that is more than there is or than the policy knows.
 pub(super) fn counted_out(traits: &Traits, asked: &[(Name, i128)]) -> Option<Vec<i128>> {
     let has = |name: &Name| traits.capacity.iter().any(|capacity| capacity.name == *name);
     let of = |capacity: &Capacity| {
-        let asked = asked.iter().find(|(name, _)| *name == capacity.name);
-        let amount = asked.map_or(capacity.nanos, |(_, amount)| *amount);
-        (amount <= capacity.nanos).then_some(amount)
+        let asked =
+            asked.iter().find(|(name, _)| *name == capacity.name).map(|(_, amount)| *amount);
+        let amount = match (&capacity.policy, asked) {
+            (None, asked) => asked.unwrap_or(capacity.nanos),
+            (Some(policy), None) => policy.default.unwrap_or(capacity.nanos),
+            (Some(_), Some(asked)) if asked <= MI => MI,
+            (Some(_), Some(asked)) => asked.max(3 * MI),
+        };
+        let known = capacity.policy.is_none() || [MI, 3 * MI].contains(&amount);
+        (known && amount <= capacity.nanos).then_some(amount)
     };
     asked.iter().all(|(name, _)| has(name)).then(|| traits.capacity.iter().map(of).collect())?
 }
@@ -365,7 +387,7 @@ fn random_alternative(chance: &mut Chance) -> Alternative {
         alternative.tolerations = [Toleration { key, equals: None, effect: None }].into();
     }
     if chance.percent(6) {
-        alternative.capacity = [(Name::new("memory"), (1 + chance.below(3) as i128) * MI)].into();
+        alternative.capacity = [(Name::new("memory"), (1 + chance.below(4) as i128) * MI)].into();
     }
     alternative
 }

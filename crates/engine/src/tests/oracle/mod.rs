@@ -9,7 +9,8 @@ mod seen;
 use std::collections::BTreeMap;
 
 use super::world::World;
-use crate::audit::rules;
+use crate::audit::{rules, volumes};
+use crate::state::{Decided, StorageFacts};
 use crate::*;
 use devices::Asked;
 
@@ -29,7 +30,7 @@ pub(super) struct Fate {
 }
 
 /// What a node can offer, or the first check that fails there.
-pub(super) type Answer = Result<(Cost, Vec<Grant>), Reason>;
+pub(super) type Answer = Result<(Cost, Vec<Grant>, Vec<VolumeGrant>), Reason>;
 
 /// The world with what was decided so far.
 pub(super) struct Board<'w> {
@@ -37,7 +38,17 @@ pub(super) struct Board<'w> {
     claims: BTreeMap<ClaimKey, Claim>,
     charges: Vec<(NodeKey, Resources)>,
     held: Vec<HeldDevice>,
+    storage: StorageFacts,
+    mounted: Vec<(NodeKey, Box<[VolumeUse]>)>,
     upstream: bool,
+}
+
+/// A place that was found.
+struct Found {
+    node: NodeKey,
+    grants: Vec<Grant>,
+    volumes: Vec<VolumeGrant>,
+    cost: Cost,
 }
 
 /// A claim that is allocated, and whether it may be given up.
@@ -50,7 +61,7 @@ struct Pinned {
 
 impl<'w> Board<'w> {
     pub(super) fn new(world: &'w World, policy: &Policy) -> Self {
-        let mut charges = Vec::new();
+        let (mut charges, mut mounted) = (Vec::new(), Vec::new());
         for member in world.members.values() {
             let (Phase::Bound(node) | Phase::Terminating(node, _)) = &member.phase else {
                 continue;
@@ -59,6 +70,7 @@ impl<'w> Board<'w> {
                 world.groups.get(&member.group).and_then(|g| g.roles.get(member.role as usize));
             if let Some(role) = role {
                 charges.push((node.clone(), role.request.resources.clone()));
+                mounted.push((node.clone(), role.request.volumes.clone()));
             }
         }
         Self {
@@ -66,6 +78,8 @@ impl<'w> Board<'w> {
             claims: world.claims.clone(),
             charges,
             held: Vec::new(),
+            storage: world.storage.clone(),
+            mounted,
             upstream: policy.device_order == DeviceOrder::Upstream,
         }
     }
@@ -95,7 +109,13 @@ impl<'w> Board<'w> {
         pods.sort();
         let mut pods = pods.into_iter().map(|(_, pod)| pod);
         let before = (self.claims.clone(), self.charges.clone(), self.held.clone());
+        let most = role.admits.as_ref().map_or(u32::MAX, |admits| admits.most);
+        let stored = (self.storage.clone(), self.mounted.clone());
         while fate.missing > 0 {
+            if fate.seats.len() as u32 >= most {
+                fate.tally = BTreeMap::from([(Reason::QuotaExceeded, 0)]);
+                break;
+            }
             match self.seat(&role.request, pods.next(), &mut fate.released) {
                 Ok((seat, cost)) => {
                     fate.seats.push(seat);
@@ -110,6 +130,7 @@ impl<'w> Board<'w> {
         }
         if group.minimum == Minimum::Gang && fate.missing > 0 {
             (self.claims, self.charges, self.held) = before;
+            (self.storage, self.mounted) = stored;
             fate.missing += fate.seats.len() as u32;
             fate.seats.clear();
             fate.released.clear();
@@ -122,6 +143,9 @@ impl<'w> Board<'w> {
     pub(super) fn first_look(&self, group: &GroupKey) -> Result<Vec<Answer>, Reason> {
         let request = &self.world.groups[group].roles[0].request;
         let members = self.world.members.iter();
+        if self.world.groups[group].roles[0].admits.as_ref().is_some_and(|a| a.most == 0) {
+            return Err(Reason::QuotaExceeded);
+        }
         let pods = members.filter(|(_, m)| m.group == *group && m.phase.is_pending());
         let pod = pods.map(|(key, m)| (m.index, key)).min().map(|(_, key)| key);
         let (wanted, pinned) = self.resolve(request, pod)?;
@@ -138,7 +162,7 @@ impl<'w> Board<'w> {
         let lone = |reason| BTreeMap::from([(reason, 0)]);
         let (wanted, pinned) = self.resolve(request, pod.as_ref()).map_err(lone)?;
         let tally = match self.anywhere(request, &wanted, &pinned) {
-            Ok((node, grants, cost)) => return Ok(self.take(request, pod, node, grants, cost)),
+            Ok(found) => return Ok(self.take(request, pod, found)),
             Err(tally) => tally,
         };
         let movable: Vec<ClaimKey> =
@@ -152,9 +176,9 @@ impl<'w> Board<'w> {
             let again = self.resolve(request, pod.as_ref()).ok();
             let found =
                 again.and_then(|(wanted, pinned)| self.anywhere(request, &wanted, &pinned).ok());
-            if let Some((node, grants, cost)) = found {
+            if let Some(found) = found {
                 released.extend(movable);
-                return Ok(self.take(request, pod, node, grants, cost));
+                return Ok(self.take(request, pod, found));
             }
             self.claims = before;
         }
@@ -167,6 +191,7 @@ impl<'w> Board<'w> {
         request: &Request,
         pod: Option<&PodKey>,
     ) -> Result<(Vec<Asked>, Vec<Pinned>), Reason> {
+        volumes::before_nodes(&self.storage, &request.volumes)?;
         if let Some(fault) = &request.fault {
             return Err(fault.reason);
         }
@@ -209,20 +234,20 @@ impl<'w> Board<'w> {
         request: &Request,
         wanted: &[Asked],
         pinned: &[Pinned],
-    ) -> Result<(NodeKey, Vec<Grant>, Cost), BTreeMap<Reason, u32>> {
-        let mut best: Option<(Cost, &NodeKey, Vec<Grant>)> = None;
+    ) -> Result<Found, BTreeMap<Reason, u32>> {
+        let mut best: Option<Found> = None;
         let mut tally = BTreeMap::new();
         for (key, node) in &self.world.nodes {
             match self.on(request, wanted, pinned, key, node) {
                 // Nodes come in order of name: of equals the first stays.
-                Ok((cost, grants)) if best.as_ref().is_none_or(|b| cost < b.0) => {
-                    best = Some((cost, key, grants));
+                Ok((cost, grants, volumes)) if best.as_ref().is_none_or(|b| cost < b.cost) => {
+                    best = Some(Found { node: key.clone(), grants, volumes, cost });
                 }
                 Ok(_) => {}
                 Err(reason) => *tally.entry(reason).or_default() += 1,
             }
         }
-        best.map(|(cost, node, grants)| (node.clone(), grants, cost)).ok_or(tally)
+        best.ok_or(tally)
     }
 
     fn on(
@@ -238,6 +263,7 @@ impl<'w> Board<'w> {
             self.charges.iter().filter(|(n, _)| n == key).map(|(_, r)| r).collect();
         let served = rules::by_devices(request, node);
         rules::room(&request.resources, node, &used, &served)?;
+        let granted = self.granted(request, key, node)?;
         let elsewhere = |p: &Pinned| {
             p.nodes
                 .as_ref()
@@ -260,7 +286,10 @@ impl<'w> Board<'w> {
             wanted.push(Asked { claim: request.claims.len(), spec: Shared::new(spec) });
         }
         let required = request.align.iter().any(|wish| wish.required);
-        if required && wanted.is_empty() && !request.extended.is_empty() {
+        let amount = |one: &crate::Extended| rules::scalar(&request.resources, &one.resource);
+        let devices: i64 = request.extended.iter().map(amount).sum();
+        let several = devices > 1 || !pinned.is_empty();
+        if required && wanted.is_empty() && !request.extended.is_empty() && several {
             return Err(Reason::AlignUnmet);
         }
         let held: Vec<&HeldDevice> = self
@@ -286,24 +315,43 @@ impl<'w> Board<'w> {
             matches: &self.world.matches,
             upstream: self.upstream,
         };
-        ask.best(soft, &scarce)
+        let (cost, grants) = ask.best(soft, &scarce)?;
+        if request.features.iter().any(|feature| !node.features.contains(feature)) {
+            return Err(Reason::FeatureMissing);
+        }
+        Ok((cost, grants, granted))
     }
 
-    fn take(
-        &mut self,
+    /// What becomes of the pod's claims on volumes on a node.
+    fn granted(
+        &self,
         request: &Request,
-        pod: Option<PodKey>,
-        node: NodeKey,
-        grants: Vec<Grant>,
-        cost: Cost,
-    ) -> (Seat, Cost) {
+        key: &NodeKey,
+        node: &Node,
+    ) -> Result<Vec<VolumeGrant>, Reason> {
+        let there = self.mounted.iter().filter(|(node, _)| self.world.nodes.contains_key(node));
+        let others: Vec<_> = there.map(|(node, volumes)| (node, &**volumes)).collect();
+        volumes::on_node(&self.storage, &others, &request.volumes, key, node)
+    }
+
+    fn take(&mut self, request: &Request, pod: Option<PodKey>, found: Found) -> (Seat, Cost) {
+        let Found { node, grants, volumes, cost } = found;
+        for grant in &volumes {
+            let claim = request.volumes[usize::from(grant.at)].claim();
+            let decided = match &grant.volume {
+                Some(volume) => Decided::Volume(volume.clone()),
+                None => Decided::Made(node.clone()),
+            };
+            self.storage.decide(claim, &decided);
+        }
+        self.mounted.push((node.clone(), request.volumes.clone()));
         self.charges.push((node.clone(), request.resources.clone()));
         let holds = |g: &Grant| HeldDevice {
             device: g.device.clone(),
             admin: g.admin,
             share: g.share.is_some(),
             consumed: g.share.clone().unwrap_or_default(),
-            consumes: Box::default(),
+            consumes: Consumption::default(),
         };
         let extended = grants.iter().filter(|g| usize::from(g.claim) == request.claims.len());
         self.held.extend(extended.map(holds));
@@ -322,7 +370,7 @@ impl<'w> Board<'w> {
                 }
             }
         }
-        (Seat { role: 0, index: 0, pod, node, grants }, cost)
+        (Seat { role: 0, index: 0, pod, node, grants, volumes }, cost)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Workloads that make pods: `batch/v1` Job and `apps/v1` Deployment.
+//! `batch/v1`: Job and CronJob.
 
-use crate::core::{LabelSelector, PodTemplateSpec};
+use crate::core::PodTemplateSpec;
 use crate::macros::{object, words};
 use crate::meta::ObjectMeta;
 
@@ -23,18 +23,42 @@ object! {
         pub completions: Option<i32>,
         /// Whether the job makes no pods for now.
         pub suspend: bool,
-        /// Whether pods have an index.
-        pub completion_mode: CompletionMode,
+        /// Whether pods have an index; none means not, but in a JobSet.
+        pub completion_mode: Option<CompletionMode>,
         /// Limit of the run in seconds.
         pub active_deadline_seconds: Option<i64>,
         /// Pods that may fail before the job does; none means 6.
         pub backoff_limit: Option<i32>,
+        /// The same for each index; none means that only the job's limit counts.
+        pub backoff_limit_per_index: Option<i32>,
+        /// Indexes that may fail before the job does.
+        pub max_failed_indexes: Option<i32>,
         /// When a pod that goes is made anew.
         pub pod_replacement_policy: PodReplacementPolicy,
         /// The controller that makes its pods; none means kube-controller-manager's.
         pub managed_by: Option<String>,
+        /// How its pods are scheduled together (alpha).
+        pub scheduling: Option<JobScheduling>,
         /// Its pods.
         pub template: PodTemplateSpec,
+    }
+
+    /// How a job's pods are scheduled together.
+    pub struct JobScheduling {
+        /// Whether they are a gang.
+        pub scheduling_policy: JobSchedulingPolicy,
+    }
+
+    /// Whether a job's pods are a gang.
+    pub struct JobSchedulingPolicy {
+        /// They are.
+        pub gang: Option<JobGang>,
+    }
+
+    /// A gang of a job's pods.
+    pub struct JobGang {
+        /// Fewest pods that start together; none means all that run at a time.
+        pub min_count: Option<i32>,
     }
 
     /// What is known of a job.
@@ -49,8 +73,16 @@ object! {
         pub completed_indexes: String,
         /// Indexes that are given up, written alike.
         pub failed_indexes: String,
+        /// Pods that have ended and are not counted above yet, by UID.
+        pub uncounted_terminated_pods: UncountedPods,
         /// How it stands.
         pub conditions: Vec<JobCondition>,
+    }
+
+    /// Pods that have ended and are not counted yet.
+    pub struct UncountedPods {
+        /// Those that ended well, by UID.
+        pub succeeded: Vec<String>,
     }
 
     /// One thing that is known of how a job stands.
@@ -61,22 +93,28 @@ object! {
         pub status: String,
     }
 
-    /// A deployment.
-    pub struct Deployment {
+    /// A job that is made anew at set times.
+    pub struct CronJob {
         /// Metadata.
         pub metadata: ObjectMeta,
         /// What is wanted.
-        pub spec: DeploymentSpec,
+        pub spec: CronJobSpec,
     }
 
-    /// What a deployment wants.
-    pub struct DeploymentSpec {
-        /// Pods; none means 1.
-        pub replicas: Option<i32>,
-        /// Its pods' labels.
-        pub selector: Option<LabelSelector>,
-        /// Its pods.
-        pub template: PodTemplateSpec,
+    /// What a cron job wants.
+    pub struct CronJobSpec {
+        /// Whether no more jobs are made for now.
+        pub suspend: bool,
+        /// The job of each run.
+        pub job_template: JobTemplateSpec,
+    }
+
+    /// The job that another object makes.
+    pub struct JobTemplateSpec {
+        /// Labels and annotations of the job.
+        pub metadata: ObjectMeta,
+        /// What the job wants.
+        pub spec: JobSpec,
     }
 }
 

@@ -1,0 +1,102 @@
+//! Which files of a directory hold no object of Kubernetes: a chart's values, a report's settings.
+//! They are counted and said once, where a file that the user names has each fault told.
+
+use std::mem;
+
+use phalanx_cluster::view::FindingView;
+use phalanx_objects::read::Item;
+
+use crate::files::{Came, Text, Unreadable};
+use crate::findings::Findings;
+use crate::screen::count;
+
+/// What was found of the files so far.
+#[derive(Debug, Default)]
+pub(crate) struct Foreign {
+    /// The text that is being read, where it lies in a directory and nothing of it is an object yet.
+    suspect: Option<String>,
+    /// What is wrong with it so far, kept back until it is known whether it matters.
+    held: Vec<Item>,
+    /// Texts that hold none, how many, and the first.
+    none: u64,
+    first: Option<String>,
+    /// Texts that lie in directories.
+    found: u64,
+}
+
+impl Foreign {
+    /// A text begins.
+    pub(crate) fn begin(&mut self, text: &Text<'_>) {
+        self.end();
+        match text.came {
+            Came::Named => {}
+            Came::Found => {
+                self.found += 1;
+                self.suspect = Some(text.name.to_owned());
+            }
+        }
+    }
+
+    /// Lets through what is read of the text: of one in a directory only once it holds more than
+    /// documents that are not Kubernetes'.
+    pub(crate) fn sift(&mut self, item: Item) -> impl Iterator<Item = Item> + use<> {
+        let mut passed = Vec::new();
+        if self.suspect.is_some() && is_foreign(&item) {
+            self.held.push(item);
+        } else {
+            self.suspect = None;
+            passed = mem::take(&mut self.held);
+            passed.push(item);
+        }
+        passed.into_iter()
+    }
+
+    fn end(&mut self) {
+        self.held.clear();
+        if let Some(name) = mem::take(&mut self.suspect) {
+            self.none += 1;
+            self.first.get_or_insert(name);
+        }
+    }
+
+    /// Says what was left out, and what could not be opened.
+    pub(crate) fn tell(&mut self, lost: &[Unreadable], findings: &mut Findings) {
+        self.end();
+        for Unreadable { path, error } in lost {
+            let view = FindingView {
+                severity: "error".to_owned(),
+                object: None,
+                file: Some(path.clone()),
+                line: None,
+                path: None,
+                message: format!("This can't be read: {error}. The rest of the input is."),
+            };
+            findings.push(view, None);
+        }
+        let Some(first) = &self.first else { return };
+        let (holds, are) = if self.none == 1 { ("holds", "is") } else { ("hold", "are") };
+        let of = count(self.found, "file", "files");
+        let view = FindingView {
+            severity: "info".to_owned(),
+            object: None,
+            file: Some(first.clone()),
+            line: None,
+            path: None,
+            message: format!(
+                "{} of {of} in directories {holds} no object of Kubernetes and {are} left out{}.",
+                self.none,
+                if self.none == 1 { "" } else { "; this is the first" },
+            ),
+        };
+        findings.push(view, None);
+    }
+}
+
+/// Whether a document says nowhere what it is. One that says its kind alone is a manifest with a
+/// mistake.
+fn is_foreign(item: &Item) -> bool {
+    match item {
+        Item::Problem(problem) => problem.object.is_none() && problem.path == "kind",
+        Item::Object(..) | Item::Unknown { .. } => false,
+    }
+}

@@ -1,0 +1,182 @@
+//! From a stream of bytes to texts: what is packed is unpacked (gzip), and an archive (tar) is read
+//! as the directory that it holds. Opening files is left to others.
+
+use std::ffi::OsStr;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::files::{Came, Text};
+
+/// The endings of files that hold objects.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// Endings of what is found in reports and never holds objects: not worth opening.
+const OTHERS: [&str; 20] = [
+    "adoc", "bin", "bz2", "conf", "css", "csv", "gz", "html", "js", "log", "md", "pem", "png",
+    "sh", "svg", "tar", "tgz", "txt", "xz", "zip",
+];
+
+/// How the logs of a container begin and end in a dump that is printed as one text.
+const LOGS_START: &str = "==== START logs for container ";
+const LOGS_END: &str = "==== END logs for container ";
+
+/// How a gzip stream begins.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
+
+/// Where a tar archive says what it is, and how.
+const TAR: (usize, &[u8]) = (257, b"ustar");
+
+/// A block of a tar archive, in bytes.
+const HEAD_BYTES: u64 = 512;
+
+/// Beyond this size a text is not unpacked: a small file that explodes costs no more. In bytes.
+const UNPACKED_MOST: u64 = 8 << 30;
+
+/// What a file's name tells of what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// YAML or JSON, packed or not.
+    Objects,
+    /// Something else.
+    Other,
+    /// Nothing.
+    Unknown,
+}
+
+/// What the name of a file in a directory or an archive tells.
+pub(crate) fn form(path: &Path) -> Form {
+    let is = |path: &Path, endings: &[&str]| {
+        path.extension().is_some_and(|ending| endings.iter().any(|known| ending == *known))
+    };
+    let bare = path.file_name().unwrap_or_default().to_string_lossy();
+    let bare = bare.strip_suffix(".gz").map(PathBuf::from);
+    if is(path, &ENDINGS) || bare.is_some_and(|bare| is(&bare, &ENDINGS)) {
+        Form::Objects
+    } else if is(path, &OTHERS) {
+        Form::Other
+    } else {
+        Form::Unknown
+    }
+}
+
+/// Whether an entry is an editor's or the kubelet's own (`..data`), which is not read.
+pub(crate) fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'))
+}
+
+/// Whether a text begins as kubectl prints objects.
+pub(crate) fn begins_like_objects(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let text = text.trim_start_matches('\u{FEFF}').trim_start();
+    if text.starts_with('{') {
+        return text.contains("\"apiVersion\"") && !text.contains("\"audit.k8s.io/");
+    }
+    let first = text.lines().find(|line| !line.starts_with(['#', '-', '%']));
+    let keys = ["apiVersion:", "kind:", "items:"];
+    first.is_some_and(|line| keys.iter().any(|key| line.starts_with(key)))
+}
+
+/// Reads a stream to its end and hands out the texts in it.
+pub(crate) fn read(
+    path: &Path,
+    mut stream: impl Read,
+    came: Came,
+    sink: &mut impl FnMut(Text<'_>),
+) -> io::Result<()> {
+    let head = head(&mut stream)?;
+    let stream = head.as_slice().chain(stream);
+    if !head.starts_with(&GZIP) {
+        return plain(path, stream, came, sink);
+    }
+    let mut unpacked = MultiGzDecoder::new(BufReader::new(stream)).take(UNPACKED_MOST);
+    plain(path, &mut unpacked, came, sink)?;
+    if unpacked.limit() == 0 {
+        return Err(io::Error::other(format!(
+            "unpacked it is larger than {} GiB; unpack it and give the files",
+            UNPACKED_MOST >> 30
+        )));
+    }
+    Ok(())
+}
+
+/// Reads what is not packed, or not any more.
+fn plain(
+    path: &Path,
+    mut stream: impl Read,
+    came: Came,
+    sink: &mut impl FnMut(Text<'_>),
+) -> io::Result<()> {
+    let mut bytes = head(&mut stream)?;
+    // An archive in a directory is as often as not a copy of what lies beside it.
+    if came == Came::Named && is_tar(&bytes) {
+        return archive(path, bytes.as_slice().chain(stream), sink);
+    }
+    stream.read_to_end(&mut bytes)?;
+    without_logs(&mut bytes);
+    sink(Text { name: &path.display().to_string(), bytes: &bytes, came });
+    Ok(())
+}
+
+/// Empties the lines of logs that `kubectl cluster-info dump` prints between its lists; the lines
+/// stay, so that what stands after them is where it was.
+fn without_logs(bytes: &mut Vec<u8>) {
+    let is_dump = bytes.starts_with(b"{");
+    let logs = |text: &&str| text.contains(LOGS_START);
+    let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| is_dump).filter(logs) else {
+        return;
+    };
+    let mut inside = false;
+    let mut kept = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        inside |= line.starts_with(LOGS_START);
+        if !inside {
+            kept.push_str(line);
+        } else if line.ends_with('\n') {
+            kept.push('\n');
+        }
+        inside &= !line.starts_with(LOGS_END);
+    }
+    *bytes = kept.into_bytes();
+}
+
+/// The first block of a stream.
+fn head(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    stream.take(HEAD_BYTES).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Whether a first block is that of a tar archive.
+fn is_tar(head: &[u8]) -> bool {
+    let (at, word) = TAR;
+    head.get(at..).is_some_and(|rest| rest.starts_with(word))
+}
+
+/// Reads the files of an archive in the order in which a directory would be read.
+fn archive(path: &Path, stream: impl Read, sink: &mut impl FnMut(Text<'_>)) -> io::Result<()> {
+    let mut texts: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+    for entry in tar::Archive::new(stream).entries()? {
+        let mut entry = entry?;
+        let inner = entry.path()?.into_owned();
+        let hidden = inner.iter().any(|part| part != OsStr::new(".") && is_hidden(Path::new(part)));
+        if !entry.header().entry_type().is_file() || hidden || form(&inner) == Form::Other {
+            continue;
+        }
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes)?;
+        if form(&inner) == Form::Objects || begins_like_objects(&bytes) {
+            let plain = inner.iter().filter(|part| *part != OsStr::new("."));
+            texts.push((plain.collect(), bytes));
+        }
+    }
+    if texts.is_empty() {
+        return Err(io::Error::other("the archive holds no .yaml, .yml or .json file"));
+    }
+    texts.sort();
+    for (inner, bytes) in texts {
+        read(&path.join(inner), bytes.as_slice(), Came::Found, sink)?;
+    }
+    Ok(())
+}

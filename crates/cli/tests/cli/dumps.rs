@@ -1,0 +1,154 @@
+//! Dumps as tools leave them: folders, archives, packed files, and what lies beside the objects.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::common::{NODE, POD, Scratch, pod, run, run_with, run_with_bytes};
+
+fn packed(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text).expect("bytes in memory");
+    encoder.finish().expect("bytes in memory")
+}
+
+fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, *bytes).expect("bytes in memory");
+    }
+    builder.into_inner().expect("bytes in memory")
+}
+
+const NODES: &str = r#"{"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": [
+  {"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}}}]}"#;
+
+#[test]
+fn a_cluster_info_dump_is_read_as_it_is() {
+    let scratch = Scratch::new();
+    scratch.file("nodes.json", NODES);
+    scratch.file(
+        "team/pods.json",
+        r#"{"kind": "PodList", "apiVersion": "v1", "items": [
+          {"metadata": {"name": "a", "namespace": "team"}, "spec": {"containers": [{"name": "c"}]}}]}"#,
+    );
+    scratch.file("team/events.json", r#"{"kind": "EventList", "apiVersion": "v1", "items": null}"#);
+    scratch.file("team/a/logs.txt", "{\"kind\": \"Pod\"}: not an object");
+    let document = run(&["plan", "-f", &scratch.path(), "-o", "json"]).code(0).json();
+    assert_eq!(pod(&document, "team/a")["node"], "n1");
+}
+
+#[test]
+fn a_cluster_info_dump_may_be_one_text_with_logs_between_its_lists() {
+    let pods = r#"{"kind": "PodList", "apiVersion": "v1", "items": [
+      {"metadata": {"name": "a", "namespace": "team"}, "spec": {"containers": [{"name": "c"}]}}]}"#;
+    let text = format!(
+        "{NODES}\n==== START logs for container c of pod team/a ====\n{{\"level\": \"info\"\n\
+         ]]\n==== END logs for container c of pod team/a ====\n{pods}\n{{\"kind\": \"Pod\"}}\n"
+    );
+    let ran = run_with(&["plan", "-f", "-", "-o", "json"], &text).code(1);
+    let document = ran.json();
+    assert_eq!(pod(&document, "team/a")["node"], "n1");
+    let findings = document["findings"].as_array().unwrap();
+    // What is wrong behind the logs is where it stands in the text.
+    assert_eq!((findings.len(), &findings[0]["line"]), (1, &9.into()), "{findings:#?}");
+}
+
+#[test]
+fn a_must_gather_is_read_as_it_is() {
+    let scratch = Scratch::new();
+    let root = "quay-io-openshift/";
+    scratch.file(&format!("{root}cluster-scoped-resources/core/nodes/n1.yaml"), NODE);
+    let pod_text = format!("---\n{}", POD.replace("default", "team"));
+    scratch.file(&format!("{root}namespaces/team/pods/a/a.yaml"), &pod_text);
+    scratch.file(&format!("{root}namespaces/team/pods/a/main/main/logs/current.log"), "ok");
+    scratch.file(&format!("{root}monitoring/alerts.json"), r#"{"status": "success", "data": []}"#);
+    scratch.file(&format!("{root}timestamp"), "2026-11-28 10:00:00");
+    scratch.file("event-filter.html", "<html>");
+    let ran = run(&["plan", "-f", &scratch.path(), "-o", "json"]).code(0);
+    let document = ran.json();
+    assert_eq!(pod(&document, "team/a")["node"], "n1");
+    let findings = document["findings"].as_array().unwrap();
+    let left = findings.iter().find(|finding| finding["severity"] == "info").unwrap();
+    assert!(left["file"].as_str().unwrap().ends_with("monitoring/alerts.json"), "{left}");
+    assert_eq!(
+        left["message"],
+        "1 of 3 files in directories holds no object of Kubernetes and is left out."
+    );
+}
+
+#[test]
+fn a_sosreport_names_files_by_their_command_and_keeps_links_that_lead_nowhere() {
+    let scratch = Scratch::new();
+    let commands = "sos_commands/kubernetes/cluster-info/";
+    let name = "kubectl_--kubeconfig_.etc.kubernetes.admin.conf_get_-o_json_nodes";
+    scratch.file(&format!("{commands}{name}"), NODES);
+    scratch.file(&format!("{commands}kubectl_get_pods_-A"), "NAMESPACE  NAME\nteam  a\n");
+    scratch.file("pod.yaml", POD);
+    std::os::unix::fs::symlink("/no/such/target.yaml", format!("{}/gone.yaml", scratch.path()))
+        .expect("a link");
+    let document = run(&["plan", "-f", &scratch.path(), "-o", "json"]).code(0).json();
+    assert_eq!(pod(&document, "default/a")["node"], "n1");
+}
+
+#[test]
+fn packed_files_are_unpacked_wherever_they_are() {
+    let both = format!("{NODE}---\n{POD}");
+    run_with_bytes(&["plan", "-f", "-"], &packed(both.as_bytes())).code(0).says(&["default/a"]);
+    let scratch = Scratch::new();
+    let named = scratch.bytes("nodes.yaml.gz", &packed(NODE.as_bytes()));
+    scratch.bytes("pods/pod.yaml.gz", &packed(POD.as_bytes()));
+    scratch.bytes("pods/core.log.gz", b"no gzip at all");
+    run(&["plan", "-f", &named, "-f", &format!("{}/pods", scratch.path())]).code(0).says(&["n1"]);
+    // What is wrong in a packed file is shown as in any other.
+    let bad = scratch.bytes("bad.yaml.gz", &packed(b"apiVersion: v1\nkind: Pod\nspec: [a\n"));
+    run(&["plan", "-f", &named, "-f", &bad]).code(1).says(&["bad.yaml.gz:", "spec: [a"]);
+}
+
+#[test]
+fn a_packed_file_that_breaks_off_is_an_error_where_it_is_named_and_a_finding_where_it_lies() {
+    let scratch = Scratch::new();
+    let whole = packed(POD.repeat(50).as_bytes());
+    let broken = scratch.bytes("in/broken.yaml.gz", &whole[..whole.len() / 2]);
+    scratch.file("in/node.yaml", NODE);
+    run(&["plan", "-f", &broken]).code(2).complains(&["broken.yaml.gz can't be read"]);
+    let ran = run(&["plan", "-f", &format!("{}/in", scratch.path())]).code(1);
+    ran.says(&["broken.yaml.gz: This can't be read"]);
+}
+
+#[test]
+fn an_archive_is_read_as_the_directory_that_it_holds() {
+    let pod_text = POD.replace("name: a", "name: b");
+    let files: [(&str, &[u8]); 5] = [
+        ("./dump/pods.yaml", pod_text.as_bytes()),
+        ("./dump/nodes.json", NODES.as_bytes()),
+        ("./dump/.hidden.yaml", b"not: [read"),
+        ("./dump/notes.txt", b"not read"),
+        ("./dump/values.yaml", b"replicas: 3\n"),
+    ];
+    let tar = archive(&files);
+    let scratch = Scratch::new();
+    for (name, bytes) in [("dump.tar", tar.clone()), ("dump.tar.gz", packed(&tar))] {
+        let path = scratch.bytes(name, &bytes);
+        let document = run(&["plan", "-f", &path, "-o", "json"]).code(0).json();
+        assert_eq!(pod(&document, "default/b")["node"], "n1", "{name}");
+        let file = document["findings"][0]["file"].as_str().unwrap().to_owned();
+        assert!(file.ends_with(&format!("{name}/dump/values.yaml")), "{file}");
+    }
+    let none = scratch.bytes("none.tar", &archive(&[("a.txt", b"a")]));
+    run(&["plan", "-f", &none]).code(2).complains(&["the archive holds no .yaml"]);
+}
+
+#[test]
+fn a_file_of_a_directory_that_holds_objects_has_each_fault_told() {
+    let scratch = Scratch::new();
+    scratch.file("node.yaml", NODE);
+    scratch.file("mixed.yaml", &format!("replicas: 3\n---\n{POD}"));
+    run(&["plan", "-f", &scratch.path()]).code(1).says(&["mixed.yaml:1", "default/a"]);
+    let named = scratch.file("values.yaml", "replicas: 3\n");
+    run(&["plan", "-f", &named]).code(2).complains(&["has no `kind`"]);
+}

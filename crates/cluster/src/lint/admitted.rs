@@ -1,0 +1,18 @@
+//! What the API server would refuse to make, as admission is played when objects are lowered.
+
+use super::{Lint, Rule};
+use crate::lower::Kept;
+use crate::world::World;
+
+pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
+    for (kept, finding) in world.lowering().admission_findings() {
+        let rule = match kept {
+            Kept::Refused => Rule::AdmissionRefused,
+            Kept::ByQuota => Rule::QuotaExceeded,
+        };
+        let Some(object) = &finding.object else { continue };
+        let Some(source) = world.lowering().source(object) else { continue };
+        let lint = Lint::new(rule, (object, source), &finding.path, finding.message);
+        found.push(lint.graded(finding.severity));
+    }
+}

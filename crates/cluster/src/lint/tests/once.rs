@@ -1,0 +1,115 @@
+//! One cause is told once, and with what is near to what is wrong.
+
+use super::super::Rule;
+use super::{found, rules, shown};
+use crate::finding::Severity;
+
+/// The rules that a text breaks, with how bad that is.
+fn broken(text: &str) -> Vec<(Rule, Severity)> {
+    found(text).iter().map(|one| (one.rule, one.severity)).collect()
+}
+
+/// What is said of a text that breaks one rule.
+fn said(text: &str) -> String {
+    let all = found(text);
+    assert_eq!(all.len(), 1, "{}", shown(&all));
+    all[0].message.clone()
+}
+
+#[test]
+fn a_selector_that_is_too_costly_is_not_blamed_for_its_errors_too() {
+    let costly = format!("{0}{0}{0}{0}true))))", "device.driver.split(\"\").all(x, ");
+    let text = rules::selecting(&costly);
+    assert_eq!(broken(&text), [(Rule::SelectorTooCostly, Severity::Error)]);
+}
+
+#[test]
+fn values_that_never_agree_say_for_whom_no_node_is() {
+    let other = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\n\
+                 metadata: {name: n1-nic}\n\
+                 spec: {driver: nic.example.com, nodeName: n1, \
+                 pool: {name: n1, generation: 1, resourceSliceCount: 1}, \
+                 devices: [{name: nic-0, attributes: {gpu.example.com/domain: {string: z}}}]}\n\
+                 ---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\n\
+                 metadata: {name: nic.example.com}\n\
+                 spec: {selectors: [{cel: {expression: 'device.driver == \"nic.example.com\"'}}]}\n";
+    let two = "exactly: {deviceClassName: gpu.example.com, count: 2}\n      \
+               - name: nic\n        exactly: {deviceClassName: nic.example.com}";
+    let text = rules::clean().replace("exactly: {deviceClassName: gpu.example.com, count: 2}", two)
+        + other;
+    assert_eq!(broken(&text), [(Rule::AttributeValuesApart, Severity::Error)]);
+    assert!(said(&text).ends_with("No node of the input could ever hold Pod default/trainer."));
+    let met = text.replace("{string: z}", "{string: a}");
+    assert_eq!(broken(&met), []);
+}
+
+#[test]
+fn what_could_not_be_read_is_not_told_again_of_its_users() {
+    let text = rules::clean().replace("count: 2", "count: two");
+    assert_eq!(broken(&text), [], "the reader tells it");
+    let text = rules::clean().replace("spec: {selectors: [", "spec: {selectors: [1, ");
+    assert_eq!(broken(&text), []);
+}
+
+#[test]
+fn a_claim_whose_name_is_misspelt_in_a_container_is_not_unused() {
+    let text = rules::clean().replace("claims: [{name: gpus", "claims: [{name: gpu");
+    assert_eq!(broken(&text), [(Rule::FieldValueNotFound, Severity::Error)]);
+}
+
+#[test]
+fn kinds_that_are_not_read_are_hints() {
+    let text =
+        rules::clean() + "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: x}\n";
+    assert_eq!(broken(&text), [(Rule::KindNotRead, Severity::Info)]);
+    assert!(said(&text).contains("Objects of kind Thing (example.com/v1) are not read"));
+}
+
+#[test]
+fn the_nearest_level_that_is_known_is_offered() {
+    let wishing = |wish: &str| {
+        let named = format!("{{name: trainer, annotations: {{phalanx.dev/align: {wish}}}}}");
+        rules::clean().replace("{name: trainer}", &named)
+    };
+    let rooted = |text: String| {
+        text.replace(
+            "index: {int: ",
+            "resource.kubernetes.io/pcieRoot: {string: pci0000:00}, index: {int: ",
+        )
+    };
+    let text = rooted(wishing("island=required"));
+    assert!(
+        said(&text).ends_with("`phalanx.dev/align: root=required` keeps them under one PCIe root.")
+    );
+    let text = rooted(wishing("numa=preferred"));
+    assert!(said(&text).contains("`phalanx.dev/align: root=preferred` keeps them"));
+    let bare = said(&wishing("island=required"));
+    assert!(!bare.contains("What is known is"), "{bare}");
+    let apart = rooted(rules::clean())
+        .replace("matchAttribute: gpu.example.com/domain", "matchAttribute: gpu.example.com/link");
+    assert!(
+        said(&apart).contains("`resource.kubernetes.io/pcieRoot`, keeps them under one PCIe root")
+    );
+}
+
+#[test]
+fn a_misspelt_name_is_near_a_published_one_however_it_is_read() {
+    for (selector, near) in [
+        (
+            "device.attributes[\"gpu.example.com\"].?modle.orValue(\"\") == \"X1\"",
+            "gpu.example.com/model",
+        ),
+        ("has(device.attributes[\"gpu.example.com\"].modle)", "gpu.example.com/model"),
+        ("device.attributes[\"gpu.exampel.com\"].model == \"X1\"", "gpu.example.com/model"),
+        (
+            "device.capacity[\"gpu.example.com\"].memry.compareTo(quantity(\"1Gi\")) > 0",
+            "gpu.example.com/memory",
+        ),
+    ] {
+        let said = said(&rules::selecting(selector));
+        assert!(said.contains(&format!("what is published is `{near}`")), "{said}");
+    }
+    assert!(
+        said(&rules::selecting("false")).starts_with("The selector is `false`, and so matches")
+    );
+}

@@ -1,0 +1,221 @@
+//! Kinds of objects that what was read refers to and of which nothing was read: a dump that lacks
+//! them tells less than a cluster without them, and the answer says so. That a single object is
+//! missing is said where it is looked up.
+
+use std::sync::Arc;
+
+use phalanx_objects::{Kind, ObjectRef};
+
+use super::Lowering;
+use super::record::{Life, PodClaimSource, PodRecord, PodShape};
+use super::settle::{object, workload_kind};
+use super::volumes::PodVolume;
+use crate::finding::{Finding, Severity, Source};
+
+/// Why a kind is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    /// Pods wait.
+    Nodes,
+    /// Pods that wait use claims.
+    Slices,
+    /// Pods that wait use claims, and a claim or a template that was read names a class.
+    Classes,
+    /// Pods name a claim, or their status does.
+    Claims,
+    /// Pods that wait name a template.
+    Templates,
+    /// Pods that wait mount claims on volumes.
+    VolumeClaims,
+    /// Pods that wait mount claims on volumes, and a claim that was read has a volume.
+    Volumes,
+    /// Pods that wait mount claims on volumes, and a claim that was read has a class and no volume.
+    StorageClasses,
+}
+
+impl Need {
+    const ALL: [Self; 8] = [
+        Self::Nodes,
+        Self::Slices,
+        Self::Classes,
+        Self::Claims,
+        Self::Templates,
+        Self::VolumeClaims,
+        Self::Volumes,
+        Self::StorageClasses,
+    ];
+
+    fn kind(self) -> Kind {
+        match self {
+            Self::Nodes => Kind::Node,
+            Self::Slices => Kind::ResourceSlice,
+            Self::Classes => Kind::DeviceClass,
+            Self::Claims => Kind::ResourceClaim,
+            Self::Templates => Kind::ResourceClaimTemplate,
+            Self::VolumeClaims => Kind::PersistentVolumeClaim,
+            Self::Volumes => Kind::PersistentVolume,
+            Self::StorageClasses => Kind::StorageClass,
+        }
+    }
+
+    /// What one pod does, what several do, and what can't be told without the kind.
+    fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Nodes => ("waits", "wait", "where a pod could go is not known"),
+            Self::Slices => ("uses claims", "use claims", "which devices there are is not known"),
+            Self::Classes => ("uses claims", "use claims", "which devices they mean is not known"),
+            Self::Claims => (
+                "names a claim",
+                "name claims",
+                "what they ask for is not known, and devices that they hold count as free",
+            ),
+            Self::Templates => {
+                ("names a template", "name templates", "what they ask for is not known")
+            }
+            Self::VolumeClaims => (
+                "mounts a PersistentVolumeClaim",
+                "mount PersistentVolumeClaims",
+                "which volumes those have is not known",
+            ),
+            Self::Volumes => (
+                "mounts a PersistentVolumeClaim",
+                "mount PersistentVolumeClaims",
+                "where their volumes can be used is not known",
+            ),
+            Self::StorageClasses => (
+                "mounts a PersistentVolumeClaim",
+                "mount PersistentVolumeClaims",
+                "how those get a volume is not known",
+            ),
+        }
+    }
+
+    /// Whether a pod of this shape needs the kind.
+    fn is_of(self, shape: &PodShape, waits: bool) -> bool {
+        let mut sources = shape.claims.iter().map(|claim| &claim.source);
+        match self {
+            Self::Nodes => waits,
+            Self::Slices | Self::Classes => waits && sources.next().is_some(),
+            Self::Claims => sources.any(|source| matches!(source, PodClaimSource::Claim(_))),
+            Self::Templates => {
+                waits && sources.any(|source| matches!(source, PodClaimSource::Template(_)))
+            }
+            Self::VolumeClaims | Self::Volumes | Self::StorageClasses => {
+                waits && shape.volumes.iter().any(|volume| matches!(volume, PodVolume::Claim(_)))
+            }
+        }
+    }
+}
+
+/// Who needs a kind: how many pods, and the first by name.
+#[derive(Debug, Default)]
+struct Users<'a> {
+    pods: u64,
+    first: Option<(ObjectRef, &'a Source)>,
+}
+
+impl<'a> Users<'a> {
+    fn add(&mut self, pods: u64, object: impl Fn() -> ObjectRef, source: &'a Source) {
+        if pods == 0 {
+            return;
+        }
+        self.pods += pods;
+        let before = self.first.as_ref().map(|(_, first)| first.ordinal);
+        if before.is_none_or(|before| source.ordinal < before) {
+            self.first = Some((object(), source));
+        }
+    }
+}
+
+impl Lowering {
+    /// Each kind that is needed and of which nothing was read, once.
+    pub(crate) fn absent(&self) -> Vec<Finding> {
+        Need::ALL.into_iter().filter_map(|need| self.absent_of(need)).collect()
+    }
+
+    fn absent_of(&self, need: Need) -> Option<Finding> {
+        let kind = need.kind();
+        let there = !self.has_none(kind) || self.unread.iter().any(|object| object.kind == kind);
+        // A class that is named nowhere is missed by nobody.
+        let named = match need {
+            Need::Nodes | Need::Slices | Need::Claims | Need::Templates | Need::VolumeClaims => {
+                true
+            }
+            Need::Classes => self.specs.name_a_class(),
+            Need::Volumes => self.volume_claims().any(|claim| claim.volume.is_some()),
+            Need::StorageClasses => self.volume_claims().any(|claim| {
+                let class = claim.class.as_ref().is_some_and(|class| !class.is_empty());
+                class && claim.volume.is_none()
+            }),
+        };
+        if there || !named {
+            return None;
+        }
+        let mut users = Users::default();
+        for (key, record) in &self.objects.pods {
+            if self.needs(need, record) {
+                users.add(1, || object(Kind::Pod, &key.0), &record.header.source);
+            }
+        }
+        for (key, record) in &self.objects.workloads {
+            for (at, role) in (0..).zip(&record.roles) {
+                if need.is_of(&role.shape, true) {
+                    let pods = u64::from(self.missing(key, record, at));
+                    let named = || object(workload_kind(key), &key.object);
+                    users.add(pods, named, &record.header.source);
+                }
+            }
+        }
+        let (first, source) = users.first?;
+        let (one, many, then) = need.words();
+        let of_pod = first.kind == Kind::Pod;
+        let name = if of_pod {
+            format!("{}/{}", first.namespace, first.name)
+        } else {
+            format!("of {first}")
+        };
+        let pods = match users.pods {
+            1 => format!("1 pod, {name}, {one}"),
+            pods => format!("{pods} pods, the first {name}, {many}"),
+        };
+        let other = self.other_version(kind).map_or_else(String::new, |version| {
+            format!(" Those of {version} are not read; get them as {}.", kind.api_version())
+        });
+        Some(Finding {
+            severity: Severity::Warning,
+            object: Some(first),
+            file: Arc::clone(&source.file),
+            line: source.line,
+            path: String::new(),
+            message: format!(
+                "There is no {kind} in the input, and {pods}: {then}. Add what `{}` prints.{other}",
+                command(kind)
+            ),
+        })
+    }
+
+    fn needs(&self, need: Need, pod: &PodRecord) -> bool {
+        let waits = match pod.life {
+            Life::Pending => true,
+            Life::Bound(_) | Life::Terminating(..) => false,
+            Life::Foreign | Life::Leaving | Life::Ended => return false,
+        };
+        let made = || pod.claims_made.iter().any(|(_, claim)| claim.is_some());
+        need.is_of(&pod.shape, waits) || need == Need::Claims && made()
+    }
+
+    /// The version in which objects of a kind stand in the input, where it is one that is not read.
+    fn other_version(&self, kind: Kind) -> Option<&str> {
+        let mut unknown = self.findings.unknown.keys();
+        let found = unknown.find(|(_, name)| name == kind.as_str())?;
+        Some(&found.0)
+    }
+}
+
+/// What prints the objects of a kind.
+fn command(kind: Kind) -> String {
+    let plural = kind.as_str().to_ascii_lowercase();
+    let plural = if plural.ends_with('s') { plural + "es" } else { plural + "s" };
+    let all = if kind.is_namespaced() { " -A" } else { "" };
+    format!("kubectl get {plural}{all} -o yaml")
+}

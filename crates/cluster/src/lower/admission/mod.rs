@@ -1,0 +1,381 @@
+//! Admission, played for what is not submitted yet: what the API server would add to a pod when it
+//! is made, and what it would refuse. Pods that exist went through it: nothing is added to them.
+//!
+//! [`pod`] holds the plugins that change one pod by itself, in the API server's order, [`limits`] the
+//! bounds of LimitRanges, [`quota`] what quotas count. Here stand the objects that they read, and
+//! what must be played again when one of them changes. Webhooks and policies are not played.
+
+mod limits;
+mod pod;
+mod quota;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use phalanx_engine::{Fault, GroupKey, Name, Reason, Scoped};
+use phalanx_objects::Kind;
+use phalanx_objects::admission::{LimitRange, LimitRangeItem, ResourceQuota, RuntimeClass};
+use phalanx_objects::core::{Namespace, PodTemplateSpec};
+use phalanx_objects::meta::ObjectMeta;
+
+use super::absorb::change;
+use super::pod::PodReader;
+use super::record::{Header, PodRecord, PodShape};
+use super::settle::{distinct, object, workload_kind};
+use super::slice::Note;
+use super::unchecked::UncheckedSet;
+use super::{Dependent, Lowering};
+use crate::finding::{Finding, Severity};
+
+pub(crate) use pod::{Added, Bound, Refusal, Rules};
+pub(crate) use quota::{Asker, Excess, QuotaVerdict};
+
+/// The namespace's annotation that PodNodeSelector reads.
+const NODE_SELECTOR_ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
+
+/// An object that admission reads, whole.
+#[derive(Clone, Debug)]
+pub(super) struct Stored<T> {
+    pub(super) header: Header,
+    pub(super) object: Arc<T>,
+}
+
+/// What admission reads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Admission {
+    pub(super) runtime_classes: BTreeMap<Name, Stored<RuntimeClass>>,
+    pub(super) limit_ranges: BTreeMap<Scoped, Stored<LimitRange>>,
+    pub(super) quotas: BTreeMap<Scoped, Stored<ResourceQuota>>,
+    /// By namespace, the node selector that PodNodeSelector adds.
+    node_selectors: BTreeMap<Name, Box<str>>,
+}
+
+impl Admission {
+    /// The bounds of a namespace, by name of their object.
+    fn limits_of(&self, namespace: &str) -> impl Iterator<Item = (&Name, Vec<LimitRangeItem>)> {
+        in_namespace(&self.limit_ranges, namespace)
+            .map(|(key, kept)| (&key.name, kept.object.defaulted()))
+    }
+
+    /// The quotas of a namespace, by name.
+    fn quotas_of(&self, namespace: &str) -> impl Iterator<Item = (&Name, &ResourceQuota)> {
+        in_namespace(&self.quotas, namespace).map(|(key, kept)| (&key.name, &*kept.object))
+    }
+
+    /// What is kept of the metadata of each object.
+    pub(super) fn headers(&self) -> impl Iterator<Item = &Header> {
+        let classes = self.runtime_classes.values().map(|kept| &kept.header);
+        let ranges = self.limit_ranges.values().map(|kept| &kept.header);
+        classes.chain(ranges).chain(self.quotas.values().map(|kept| &kept.header))
+    }
+
+    fn has_quotas(&self, namespace: &str) -> bool {
+        self.quotas_of(namespace).next().is_some()
+    }
+}
+
+fn in_namespace<'a, T>(
+    of: &'a BTreeMap<Scoped, Stored<T>>,
+    namespace: &str,
+) -> impl Iterator<Item = (&'a Scoped, &'a Stored<T>)> + use<'a, T> {
+    let first = Scoped { namespace: Name::new(namespace), name: Name::new("") };
+    let namespace = first.namespace.clone();
+    of.range(first..).take_while(move |(key, _)| key.namespace == namespace)
+}
+
+/// A pod that is not made yet, as its manifest or its workload's template has it: admission is
+/// played again when what it reads changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub(crate) template: Arc<PodTemplateSpec>,
+    /// What stands before `spec` in the paths of its object: `spec.template.` of a workload.
+    pub(crate) at: Box<str>,
+    /// What is to be said of it.
+    told: Box<[Note]>,
+}
+
+/// Who must be played again when something else changes, and what came of quotas.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Played {
+    /// By namespace, who is not made yet.
+    drafts: BTreeMap<Name, BTreeSet<Dependent>>,
+    /// By runtime class.
+    runtime: BTreeMap<Name, BTreeSet<Dependent>>,
+    /// Those that name a priority class or give a priority.
+    ranked: BTreeSet<Dependent>,
+    /// Whom a quota keeps out, wholly or in part.
+    verdicts: BTreeMap<Dependent, QuotaVerdict>,
+    dirty: Vec<Dependent>,
+    dirty_quotas: Vec<Name>,
+}
+
+/// What keeps an object from being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// A rule that the object breaks.
+    Refused,
+    /// A quota.
+    ByQuota,
+}
+
+/// Whether the API server has made the object.
+pub(crate) fn exists(meta: &ObjectMeta) -> bool {
+    meta.creation_timestamp.is_some() || !meta.uid.is_empty()
+}
+
+impl PodReader<'_> {
+    /// What a pod that is not made yet will be like, once it is.
+    pub(crate) fn admitted(
+        &mut self,
+        namespace: &str,
+        at: &str,
+        template: Arc<PodTemplateSpec>,
+    ) -> (phalanx_engine::Shared<PodShape>, Draft) {
+        let outcome = self.rules.admit(namespace, &template.spec);
+        let unchecked = UncheckedSet::of_waiting(&outcome.spec);
+        let shape = self.asked(&template.metadata, &outcome.spec, unchecked);
+        let path =
+            |field: &str| if field.is_empty() { String::new() } else { format!("{at}{field}") };
+        let mut told: Vec<Note> = Vec::new();
+        for refusal in &outcome.refused {
+            let message = crate::words::refused(refusal);
+            told.push((Severity::Error, path(refusal.field()), message));
+        }
+        if let Some((field, class)) = &outcome.unknown {
+            let message = crate::words::runtime_class_unknown(class);
+            told.push((Severity::Warning, path(field), message));
+        }
+        if outcome.refused.is_empty() && !outcome.added.is_empty() {
+            told.push((Severity::Info, path("spec"), crate::words::added(&outcome.added)));
+        }
+        let shape = match outcome.refused.first() {
+            Some(first) => self.refused(&shape, first),
+            None => shape,
+        };
+        (shape, Draft { template, at: at.into(), told: told.into() })
+    }
+
+    /// The shape of a pod that the API server refuses.
+    fn refused(&mut self, shape: &PodShape, refusal: &Refusal) -> phalanx_engine::Shared<PodShape> {
+        let fault = Fault {
+            reason: Reason::AdmissionRefused,
+            subject: self.names.get(""),
+            detail: self.names.get(&crate::words::why_refused(refusal)),
+        };
+        self.share(PodShape { fault: Some(fault), ..shape.clone() })
+    }
+}
+
+impl Lowering {
+    pub(super) fn runtime_class(&mut self, class: &RuntimeClass, header: Header) {
+        let name = self.interned.names.get(&class.metadata.name);
+        let first = self.objects.admission.runtime_classes.is_empty();
+        let kept = Stored { header, object: Arc::new(class.clone()) };
+        self.objects.admission.runtime_classes.insert(name.clone(), kept);
+        self.runtime_changed(&name, first);
+    }
+
+    pub(super) fn runtime_class_gone(&mut self, name: &str) {
+        if self.objects.admission.runtime_classes.remove(name).is_some() {
+            let last = self.objects.admission.runtime_classes.is_empty();
+            self.runtime_changed(&Name::new(name), last);
+        }
+    }
+
+    /// Marks who names the class; all that name any where it is the first or the last of the input.
+    pub(super) fn runtime_changed(&mut self, name: &Name, all: bool) {
+        let named = self.played.runtime.iter().filter(|(class, _)| all || *class == name);
+        let dependents: Vec<Dependent> = named.flat_map(|(_, of)| of.iter().cloned()).collect();
+        self.played.dirty.extend(dependents);
+    }
+
+    pub(super) fn limit_range(&mut self, range: &LimitRange, header: Header) {
+        let key = self.scoped(&range.metadata.namespace, &range.metadata.name);
+        self.mark_drafts(&key.namespace);
+        let kept = Stored { header, object: Arc::new(range.clone()) };
+        self.objects.admission.limit_ranges.insert(key, kept);
+    }
+
+    pub(super) fn limit_range_gone(&mut self, key: &Scoped) {
+        if self.objects.admission.limit_ranges.remove(key).is_some() {
+            self.mark_drafts(&key.namespace);
+        }
+    }
+
+    pub(super) fn quota(&mut self, quota: &ResourceQuota, header: Header) {
+        let key = self.scoped(&quota.metadata.namespace, &quota.metadata.name);
+        self.mark_drafts(&key.namespace);
+        let kept = Stored { header, object: Arc::new(quota.clone()) };
+        self.objects.admission.quotas.insert(key, kept);
+    }
+
+    pub(super) fn quota_gone(&mut self, key: &Scoped) {
+        if self.objects.admission.quotas.remove(key).is_some() {
+            self.mark_drafts(&key.namespace);
+        }
+    }
+
+    /// Takes over what admission reads of a namespace.
+    pub(super) fn namespace_selector(&mut self, namespace: &Namespace) {
+        let name = self.interned.names.get(&namespace.metadata.name);
+        let selector = namespace.metadata.annotations.get(NODE_SELECTOR_ANNOTATION);
+        let selectors = &mut self.objects.admission.node_selectors;
+        let before = match selector {
+            Some(selector) => selectors.insert(name.clone(), selector.as_str().into()),
+            None => selectors.remove(&name),
+        };
+        if before.as_deref() != selector.map(String::as_str) {
+            self.mark_drafts(&name);
+        }
+    }
+
+    pub(super) fn namespace_selector_gone(&mut self, name: &str) {
+        if self.objects.admission.node_selectors.remove(name).is_some() {
+            self.mark_drafts(&Name::new(name));
+        }
+    }
+
+    /// Marks all of a namespace that is not made yet.
+    fn mark_drafts(&mut self, namespace: &Name) {
+        let drafts = self.played.drafts.get(namespace).into_iter().flatten().cloned();
+        self.played.dirty.extend(drafts);
+        self.played.dirty_quotas.push(namespace.clone());
+    }
+
+    /// Enters what is not made yet, or takes it out.
+    pub(super) fn index_draft(
+        &mut self,
+        namespace: &Name,
+        draft: Option<&Draft>,
+        dependent: &Dependent,
+        enter: bool,
+    ) {
+        if !enter {
+            self.played.verdicts.remove(dependent);
+        }
+        let Some(draft) = draft else { return };
+        change(&mut self.played.drafts, namespace.clone(), dependent.clone(), enter);
+        self.played.dirty_quotas.push(namespace.clone());
+        let spec = &draft.template.spec;
+        if let Some(class) = &spec.runtime_class_name {
+            let class = self.interned.names.get(class);
+            change(&mut self.played.runtime, class, dependent.clone(), enter);
+        }
+        if spec.priority.is_some() || !spec.priority_class_name.is_empty() {
+            if enter {
+                self.played.ranked.insert(dependent.clone());
+            } else {
+                self.played.ranked.remove(dependent);
+            }
+        }
+    }
+
+    /// Marks what is not made yet and says something of its priority.
+    pub(super) fn mark_ranked(&mut self) {
+        self.played.dirty.extend(self.played.ranked.iter().cloned());
+    }
+
+    /// Plays admission again for what is marked.
+    pub(super) fn settle_admission(&mut self) {
+        for dependent in distinct(&mut self.played.dirty) {
+            match dependent {
+                Dependent::Pod(key) => {
+                    let Some(record) = self.objects.pods.get(&key).cloned() else { continue };
+                    let Some((shape, draft)) =
+                        self.replay(&key.0.namespace, record.draft.as_deref())
+                    else {
+                        continue;
+                    };
+                    if shape == record.shape
+                        && record.draft.as_ref().is_some_and(|d| d.told == draft.told)
+                    {
+                        continue;
+                    }
+                    let draft = Some(Box::new(draft));
+                    self.pod_record(key, PodRecord { shape, draft, ..record });
+                }
+                Dependent::Role(key, at) => self.replay_role(key, usize::from(at)),
+            }
+        }
+    }
+
+    fn replay_role(&mut self, key: GroupKey, at: usize) {
+        let Some(record) = self.objects.workloads.get(&key).cloned() else { return };
+        let before = record.roles.get(at);
+        let Some((shape, draft)) = self.replay(&key.object.namespace, before.map(|r| &r.draft))
+        else {
+            return;
+        };
+        let mut after = record.clone();
+        let Some(role) = after.roles.get_mut(at) else { return };
+        if role.shape == shape && role.draft.told == draft.told {
+            return;
+        }
+        (role.shape, role.draft) = (shape, draft);
+        self.index_workload(&key, &record, false);
+        self.index_workload(&key, &after, true);
+        self.objects.workloads.insert(key, after);
+    }
+
+    fn replay(
+        &mut self,
+        namespace: &Name,
+        draft: Option<&Draft>,
+    ) -> Option<(phalanx_engine::Shared<PodShape>, Draft)> {
+        let draft = draft?;
+        let (at, template) = (draft.at.clone(), Arc::clone(&draft.template));
+        let mut reader = self.pod_reader();
+        // What reading it found was said when it was absorbed.
+        Some(reader.admitted(namespace, &at, template))
+    }
+
+    /// What would not be made, each with its finding as it stands among all findings.
+    pub(crate) fn admission_findings(&self) -> Vec<(Kept, Finding)> {
+        let mut all = Vec::new();
+        let drafts = self.played.drafts.values().flatten().chain(self.played.verdicts.keys());
+        for dependent in drafts.collect::<BTreeSet<_>>() {
+            let reference = match dependent {
+                Dependent::Pod(key) => object(Kind::Pod, &key.0),
+                Dependent::Role(key, _) => object(workload_kind(key), &key.object),
+            };
+            let told = match dependent {
+                Dependent::Pod(key) => self.objects.pods.get(key).and_then(|r| r.draft.as_deref()),
+                Dependent::Role(key, at) => {
+                    let record = self.objects.workloads.get(key);
+                    record.and_then(|r| r.roles.get(usize::from(*at))).map(|role| &role.draft)
+                }
+            };
+            let told = told.map_or(&[][..], |draft| &draft.told);
+            let quota = self.played.verdicts.get(dependent).map(crate::words::exceeded);
+            let of_object = self.findings.lowered.get(&reference).into_iter().flatten();
+            for finding in of_object {
+                let is = |(severity, _, message): &Note| {
+                    *severity == Severity::Error && *message == finding.message
+                };
+                if told.iter().any(is) {
+                    all.push((Kept::Refused, finding.clone()));
+                } else if quota.as_ref() == Some(&finding.message) {
+                    all.push((Kept::ByQuota, finding.clone()));
+                }
+            }
+        }
+        all
+    }
+
+    /// What is said of a pod that is not made yet.
+    pub(super) fn admission_notes(
+        &self,
+        draft: Option<&Draft>,
+        dependent: &Dependent,
+    ) -> Vec<Note> {
+        let mut notes: Vec<Note> =
+            draft.iter().flat_map(|draft| draft.told.iter().cloned()).collect();
+        if let Some(verdict) = self.played.verdicts.get(dependent) {
+            let refused = notes.iter().any(|(severity, ..)| *severity == Severity::Error);
+            if !refused {
+                notes.push((verdict.severity(), String::new(), crate::words::exceeded(verdict)));
+            }
+        }
+        notes
+    }
+}

@@ -1,0 +1,178 @@
+//! Taking workloads in and out: the compact forms, what depends on them, and the runtimes without which
+//! a TrainJob says nothing of its pods.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use phalanx_engine::{GroupKey, Name, Scoped};
+use phalanx_objects::workload::{TrainingRuntime, Workload};
+use phalanx_objects::{Kind, ObjectRef};
+
+use super::super::absorb::{change, findings};
+use super::super::slice::Note;
+use super::super::{Dependent, Findings, Lowering};
+use super::{Context, WorkloadRecord, expand, runtimes_of};
+use crate::finding::Source;
+
+impl Lowering {
+    /// Takes in a workload, and those again that are expanded by it.
+    pub(crate) fn workload(&mut self, workload: &Workload, source: Source) -> Vec<Note> {
+        let reference = of(workload);
+        let key = self.workload_key(&reference);
+        let runtimes = runtimes_of(workload);
+        self.forget(&reference, &key);
+        for runtime in &runtimes {
+            change(&mut self.index.runtime, runtime.clone(), key.clone(), true);
+        }
+        if !runtimes.is_empty() {
+            let kept = (Arc::new(workload.clone()), source.clone());
+            self.objects.expanding.insert(key.clone(), kept);
+        }
+        if let Workload::TrainingRuntime(runtime) | Workload::ClusterTrainingRuntime(runtime) =
+            workload
+        {
+            self.objects.runtimes.insert(reference.clone(), Arc::new((**runtime).clone()));
+        }
+        let notes = self.put(&key, workload, source);
+        self.expand_those_of(&reference);
+        notes
+    }
+
+    pub(crate) fn workload_gone(&mut self, reference: &ObjectRef) {
+        let key = self.workload_key(reference);
+        self.forget(reference, &key);
+        self.expand_those_of(reference);
+    }
+
+    fn forget(&mut self, reference: &ObjectRef, key: &GroupKey) {
+        if let Some((old, _)) = self.objects.expanding.remove(key) {
+            for runtime in runtimes_of(&old) {
+                change(&mut self.index.runtime, runtime, key.clone(), false);
+            }
+        }
+        self.objects.runtimes.remove(reference);
+        if let Some(old) = self.objects.workloads.remove(key) {
+            self.index_workload(key, &old, false);
+        }
+    }
+
+    /// Expands again what is expanded by this object.
+    fn expand_those_of(&mut self, reference: &ObjectRef) {
+        let needing = self.index.runtime.get(reference).cloned().unwrap_or_default();
+        needing.iter().for_each(|key| self.expand_again(key));
+    }
+
+    /// Expands a workload again because what it is expanded by has changed.
+    pub(crate) fn expand_again(&mut self, key: &GroupKey) {
+        let Some((workload, source)) = self.objects.expanding.get(key).cloned() else { return };
+        if let Some(old) = self.objects.workloads.remove(key) {
+            self.index_workload(key, &old, false);
+        }
+        let notes = self.put(key, &workload, source.clone());
+        let reference = of(&workload);
+        let found = findings(&reference, &source, notes);
+        Findings::set(&mut self.findings.read, &reference, found);
+    }
+
+    fn put(&mut self, key: &GroupKey, workload: &Workload, source: Source) -> Vec<Note> {
+        let needed = runtimes_of(workload).into_iter();
+        let runtimes: Vec<(ObjectRef, Arc<TrainingRuntime>)> = needed
+            .filter_map(|of| self.objects.runtimes.get(&of).cloned().map(|found| (of, found)))
+            .collect();
+        let find = |of: &ObjectRef| runtimes.iter().find(|(named, _)| named == of);
+        let context = Context {
+            created: workload.metadata().creation_timestamp.is_some()
+                || !workload.metadata().uid.is_empty(),
+            runtime: &|of: &ObjectRef| find(of).map(|(_, runtime)| runtime.as_ref()),
+        };
+        let expansion = expand(workload, &context);
+        let mut reader = self.pod_reader();
+        let record = reader.workload(workload, expansion, source);
+        let notes = std::mem::take(&mut reader.notes);
+        self.index_workload(key, &record, true);
+        self.objects.workloads.insert(key.clone(), record);
+        notes
+    }
+
+    fn workload_key(&mut self, reference: &ObjectRef) -> GroupKey {
+        let word = match reference.kind {
+            Kind::Workload(kind) => kind.word(),
+            Kind::Node
+            | Kind::Pod
+            | Kind::Namespace
+            | Kind::PriorityClass
+            | Kind::RuntimeClass
+            | Kind::LimitRange
+            | Kind::ResourceQuota
+            | Kind::ResourceSlice
+            | Kind::ResourceClaim
+            | Kind::ResourceClaimTemplate
+            | Kind::DeviceClass
+            | Kind::DeviceTaintRule
+            | Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::StorageClass
+            | Kind::CSINode
+            | Kind::CSIDriver
+            | Kind::CSIStorageCapacity
+            | Kind::VolumeAttachment
+            | Kind::NodeTopology => "",
+        };
+        let names = &mut self.interned.names;
+        let object =
+            Scoped { namespace: names.get(&reference.namespace), name: Name::new(&reference.name) };
+        GroupKey { object, kind: names.get(word) }
+    }
+
+    pub(crate) fn index_workload(&mut self, key: &GroupKey, record: &WorkloadRecord, enter: bool) {
+        for (at, role) in record.roles.iter().enumerate() {
+            let dependent = Dependent::Role(key.clone(), at as u16);
+            self.index_shape(&key.object.namespace, &role.shape, &dependent, enter);
+            self.index_draft(&key.object.namespace, Some(&role.draft), &dependent, enter);
+            self.index_asks(&role.shape, &dependent, enter);
+            self.index_priority(&role.priority, dependent, enter);
+        }
+        // Its pods are part of it from now on, or no more; so are those of what it manages.
+        let mut of = vec![key.clone()];
+        of.extend(self.index.children.get(key).into_iter().flatten().cloned());
+        let pods = of.iter().filter_map(|workload| self.index.owned.get(workload)).flatten();
+        let pods: Vec<_> = pods.cloned().collect();
+        // Whom else they name has them where this one is not there, and lacks them where it is.
+        let records = pods.iter().filter_map(|pod| self.objects.pods.get(pod));
+        let chains = records.filter_map(|pod| pod.owner.as_ref()).flat_map(|owner| &owner.chain);
+        let others: BTreeSet<&GroupKey> = chains.map(|(workload, _)| workload).collect();
+        self.dirty.workloads.extend(others.into_iter().cloned());
+        self.dirty.pods.extend(pods);
+        self.dirty.workloads.extend(of);
+        if let Some((owner, _)) = &record.owner {
+            change(&mut self.index.children, owner.clone(), key.clone(), enter);
+            self.dirty.workloads.push(owner.clone());
+        }
+    }
+
+    /// Gangs that pods of no workload declare, each once.
+    pub(crate) fn gangs(&self) -> Vec<crate::finding::Finding> {
+        let mut all = Vec::new();
+        for ((_, (field, gang)), pods) in &self.index.gangs {
+            let mut free = pods.iter().filter_map(|pod| Some((pod, self.objects.pods.get(pod)?)));
+            let first = free.find(|(_, record)| self.root_of_pod(record).is_none());
+            let Some((pod, record)) = first else { continue };
+            let message =
+                format!("The pods of {gang} are placed one by one; declared a gang by {field}.");
+            let note = (crate::finding::Severity::Info, field.to_string(), message);
+            let object = super::super::settle::object(Kind::Pod, &pod.0);
+            all.extend(findings(&object, &record.header.source, vec![note]));
+        }
+        all
+    }
+}
+
+/// What a workload is referred to by.
+fn of(workload: &Workload) -> ObjectRef {
+    let meta = workload.metadata();
+    ObjectRef {
+        kind: Kind::Workload(workload.kind()),
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
+    }
+}

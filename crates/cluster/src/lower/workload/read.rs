@@ -1,0 +1,88 @@
+//! From an expansion to what is kept of the workload.
+
+use std::sync::Arc;
+
+use phalanx_engine::GroupKey;
+use phalanx_objects::core::PodTemplateSpec;
+use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::topology::ALIGN_ANNOTATION;
+use phalanx_objects::workload::Workload;
+
+use super::super::claim::Wish;
+use super::super::pod::{PodReader, wish};
+use super::super::record::{Header, Uid};
+use super::{Expansion, RolePlan, RoleRecord, WorkloadRecord, manager};
+use crate::finding::{Severity, Source};
+
+impl PodReader<'_> {
+    /// The compact form of a workload.
+    pub(crate) fn workload(
+        &mut self,
+        workload: &Workload,
+        expansion: Expansion<'_>,
+        source: Source,
+    ) -> WorkloadRecord {
+        let meta = workload.metadata();
+        let kind = workload.kind();
+        let roles =
+            expansion.roles.into_iter().map(|role| self.role(&meta.namespace, role)).collect();
+        self.notes.extend(expansion.notes);
+        let owner = manager(kind, meta).map(|(kind, name, uid)| {
+            let object = self.scoped(&meta.namespace, &name);
+            (GroupKey { object, kind: self.names.get(kind.word()) }, Uid::new(&uid))
+        });
+        WorkloadRecord {
+            header: Header::new(meta, source),
+            kind,
+            owner,
+            roles,
+            keeps_leaving: expansion.keeps_leaving,
+            keeps_ended: expansion.keeps_ended,
+            aside: expansion.aside || meta.deletion_timestamp.is_some(),
+            attempt: expansion.attempt,
+            while_due: expansion.while_due.into(),
+            wish: self.workload_wish(meta),
+        }
+    }
+
+    fn role(&mut self, namespace: &str, role: RolePlan<'_>) -> RoleRecord {
+        let mut spec = std::borrow::Cow::Borrowed(&role.template.spec);
+        if spec.active_deadline_seconds.is_none() && role.deadline_seconds.is_some() {
+            spec.to_mut().active_deadline_seconds = role.deadline_seconds;
+        }
+        let template = Arc::new(PodTemplateSpec {
+            metadata: role.template.metadata.clone(),
+            spec: spec.clone().into_owned(),
+        });
+        let at = role.at.strip_suffix("spec").unwrap_or(&role.at);
+        let (shape, draft) = self.admitted(namespace, at, template);
+        RoleRecord {
+            name: self.names.get(&role.name),
+            sign: self.names.get(&role.sign),
+            shape,
+            draft,
+            priority: self.priority(&spec, false),
+            run_max_millis: spec.active_deadline_seconds.map(|s| s.saturating_mul(1000)),
+            // Another scheduler's pods are neither decided nor counted.
+            wanted: if self.is_ours(&spec) { role.wanted } else { 0 },
+            indexes: role.indexes,
+            places: role.places,
+            rank: role.rank,
+            stands_for: role.stands_for,
+            after: role.after,
+        }
+    }
+
+    /// The wish on the workload itself, which holds for those of its pods that have none.
+    fn workload_wish(&mut self, meta: &ObjectMeta) -> Wish {
+        let wish = wish(meta, self.names);
+        if let Err(message) = &wish {
+            self.notes.push((
+                Severity::Error,
+                format!("metadata.annotations[{ALIGN_ANNOTATION}]"),
+                format!("{message} No pod of it is placed, for the wish might be required."),
+            ));
+        }
+        wish
+    }
+}

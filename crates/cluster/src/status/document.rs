@@ -1,0 +1,154 @@
+//! The JSON of `status`, described in `docs/schema.md`.
+
+use serde::Serialize;
+
+use crate::view::{CompatView, FindingView, VerdictWord};
+
+/// The version of the schema.
+pub const STATUS_API_VERSION: &str = "phalanx.dev/status/v1";
+
+/// What `status` answers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusDocument {
+    /// Version of the schema.
+    pub api_version: &'static str,
+    /// What the answer depends on beside the objects.
+    pub compat: CompatView,
+    /// Nodes.
+    pub nodes: NodeCounts,
+    /// Devices by what they are, those of slices first.
+    pub devices: Vec<StockView>,
+    /// Who holds devices, those with most first.
+    pub holders: Vec<HolderView>,
+    /// Who waits, longest first; what is not created yet comes last.
+    pub waiting: Vec<WaitingView>,
+    /// What was found wrong while reading.
+    pub findings: Vec<FindingView>,
+    /// Counts of pods.
+    pub summary: StatusSummary,
+}
+
+/// Nodes by their state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeCounts {
+    /// All.
+    pub total: u64,
+    /// Those whose kubelet says so, and those that say nothing of it.
+    pub ready: u64,
+    /// The others.
+    pub not_ready: u64,
+    /// Cordoned ones, ready or not.
+    pub cordoned: u64,
+}
+
+/// Devices of one kind: of one product, or counted under one name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StockView {
+    /// `slices` or `counter`.
+    pub source: &'static str,
+    /// The driver, or the extended resource.
+    pub name: String,
+    /// The product; none where neither devices nor labels tell.
+    pub model: Option<String>,
+    /// Nodes that have some.
+    pub nodes: u64,
+    /// All.
+    pub total: u64,
+    /// Held by claims or by pods on nodes.
+    pub used: u64,
+    /// To be had now by who tolerates nothing.
+    pub free: u64,
+    /// Neither: on nodes that take no pods, tainted, or drawn on by a partition of the same GPU.
+    pub unavailable: u64,
+    /// How many nodes have how many of them free, most first.
+    pub free_nodes: Vec<FreeNodes>,
+    /// How many NVLink islands have how many of them free, most first, where links are known.
+    pub free_islands: Vec<FreeIslands>,
+    /// Free ones of whose links nothing is known.
+    pub unlinked: u64,
+    /// Free ones that a request for so many can't get.
+    pub stranded: Vec<StrandedView>,
+}
+
+/// Nodes with so many free devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FreeNodes {
+    /// Free devices on each.
+    pub free: u64,
+    /// Nodes.
+    pub nodes: u64,
+}
+
+/// Islands with so many free devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FreeIslands {
+    /// Free devices in each.
+    pub free: u64,
+    /// Islands.
+    pub islands: u64,
+}
+
+/// Free devices that a request of a size can't get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StrandedView {
+    /// Devices that the request asks for.
+    pub size: u64,
+    /// Free devices on nodes that have fewer than that free.
+    pub on_nodes: u64,
+    /// Free devices in islands that have fewer than that free; none where of some no link is known.
+    pub in_islands: Option<u64>,
+}
+
+/// Who holds devices of one driver or resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HolderView {
+    /// Namespace.
+    pub namespace: String,
+    /// The workload, as `KIND/NAME`; the pod where it has none; the claim where no pod uses it.
+    pub workload: String,
+    /// The driver, or the extended resource.
+    pub name: String,
+    /// Its pods that hold some.
+    pub pods: u64,
+    /// Devices.
+    pub devices: u64,
+}
+
+/// Who waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingView {
+    /// Namespace.
+    pub namespace: String,
+    /// The workload, as `KIND/NAME`, or the pod.
+    pub workload: String,
+    /// Its pods that wait.
+    pub pods: u64,
+    /// Since when the oldest of them does; none where none is created yet.
+    pub since: Option<String>,
+    /// The same in seconds before the time of the question.
+    pub seconds: Option<i64>,
+    /// The gravest verdict of them.
+    pub verdict: VerdictWord,
+    /// The deciding reason of the first.
+    pub code: String,
+    /// Its sentence.
+    pub message: String,
+}
+
+/// Counts of pods.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusSummary {
+    /// On nodes, and not ended.
+    pub running: u64,
+    /// That a plan would start now.
+    pub starting: u64,
+    /// That wait, or can't be placed.
+    pub waiting: u64,
+}

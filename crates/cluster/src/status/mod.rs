@@ -1,0 +1,95 @@
+//! The fleet at a glance: what there is, what is free of it and in which pieces, who holds it, and
+//! who waits. It decides nothing of its own: who waits is a plan's answer, and what is free is what
+//! the engine's state has left.
+
+mod document;
+mod holders;
+mod stock;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use phalanx_engine::Decision;
+use phalanx_objects::core::{Node, TaintEffect};
+use phalanx_objects::{Kind, Object};
+
+pub use document::{
+    FreeIslands, FreeNodes, HolderView, NodeCounts, STATUS_API_VERSION, StatusDocument,
+    StatusSummary, StockView, StrandedView, WaitingView,
+};
+
+use crate::plan::{PlanOptions, plan};
+use crate::view::{Document, VerdictWord, ViewOptions, plan_document};
+use crate::world::World;
+
+/// The status of a world, and what was found wrong in it.
+pub fn status(world: &mut World, options: &PlanOptions) -> StatusDocument {
+    let plan = plan(world, options);
+    let document = plan_document(world, &plan, &ViewOptions::default());
+    // What is held now: nothing of the plan has begun.
+    let now = Decision {
+        on: plan.decision.on,
+        acts: Vec::new(),
+        verdicts: Vec::new(),
+        roles: Vec::new(),
+        wake_at: None,
+        spent: plan.decision.spent,
+    };
+    let summary = summary(world, &document);
+    StatusDocument {
+        api_version: STATUS_API_VERSION,
+        nodes: nodes(world),
+        devices: stock::stock(world, &now),
+        holders: holders::holders(world),
+        waiting: waiting::waiting(world, &document, options.now),
+        compat: document.compat,
+        findings: document.findings,
+        summary,
+    }
+}
+
+fn summary(world: &World, document: &Document) -> StatusSummary {
+    let starting = document.pods.iter().filter(|pod| pod.verdict == VerdictWord::Placed).count();
+    StatusSummary {
+        running: holders::bound(world).count() as u64,
+        starting: starting as u64,
+        waiting: (document.pods.len() - starting) as u64,
+    }
+}
+
+fn nodes(world: &World) -> NodeCounts {
+    let mut counts = NodeCounts::default();
+    for node in all_nodes(world) {
+        counts.total += 1;
+        counts.cordoned += u64::from(node.spec.unschedulable);
+        if is_ready(node) {
+            counts.ready += 1;
+        } else {
+            counts.not_ready += 1;
+        }
+    }
+    counts
+}
+
+fn all_nodes(world: &World) -> impl Iterator<Item = &Node> {
+    let objects = world.objects().into_iter();
+    objects
+        .flat_map(|objects| objects.of_kind(Kind::Node))
+        .filter_map(|object| if let Object::Node(node) = object { Some(&**node) } else { None })
+}
+
+/// Whether the kubelet says so; a node that says nothing of it is taken for ready.
+fn is_ready(node: &Node) -> bool {
+    let mut conditions = node.status.conditions.iter();
+    conditions.find(|condition| condition.kind == "Ready").is_none_or(|c| c.status == "True")
+}
+
+/// Whether new pods are let on the node: it is not cordoned, and has none of the taints by which
+/// Kubernetes says that it is in trouble.
+fn takes_pods(node: &Node) -> bool {
+    let troubled = node.spec.taints.iter().any(|taint| {
+        let keeps = matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
+        keeps && taint.key.starts_with("node.kubernetes.io/")
+    });
+    !node.spec.unschedulable && !troubled && is_ready(node)
+}
