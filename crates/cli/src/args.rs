@@ -382,6 +382,12 @@ pub(crate) struct QuestionArgs {
     /// Decide only pods that name this scheduler
     #[arg(long, value_name = "NAME")]
     pub(crate) scheduler_name: Option<String>,
+    /// Which of the nodes that would do is taken
+    ///
+    /// `kube-scheduler` scores nodes as its default profile does, for comparison; which devices are
+    /// taken on the node is a question of `--device-order`.
+    #[arg(long, value_enum, default_value_t = NodeOrder::Best, value_name = "POLICY")]
+    pub(crate) policy: NodeOrder,
     /// Which of the devices that would do are taken
     #[arg(long, value_enum, default_value_t = DeviceOrder::Best, value_name = "ORDER")]
     pub(crate) device_order: DeviceOrder,
@@ -393,6 +399,15 @@ pub(crate) struct QuestionArgs {
     /// and the error is reported.
     #[arg(long)]
     pub(crate) strict_cel: bool,
+}
+
+/// Which of the nodes that would do is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NodeOrder {
+    /// The one of least cost: best devices, wishes met, most left to later pods
+    Best,
+    /// The one with kube-scheduler's highest score
+    KubeScheduler,
 }
 
 /// Which of the devices that would do are taken.

@@ -72,6 +72,9 @@ pub(crate) fn add(account: &mut Account, world: &mut World, options: &PlanOption
             | Facts::Taint(_)
             | Facts::Claim { .. }
             | Facts::Binding { .. }
+            | Facts::Port { .. }
+            | Facts::Spread { .. }
+            | Facts::Pods { .. }
             | Facts::Volume(_) => Vec::new(),
         })
         .collect();

@@ -9,13 +9,15 @@ use phalanx_cluster::plan::{Plan, PlanOptions};
 use phalanx_cluster::raise;
 use phalanx_cluster::view::{
     API_VERSION, Document, PodView, PolicyView, Summary, VerdictWord, ViewOptions, node_asked,
-    plan_document, why_document,
+    node_order, plan_document, why_document,
 };
 use phalanx_cluster::world::World;
 use phalanx_engine::{Effort, GroupKey, Name, Policy, Scoped, Timestamp, Verdict};
 use phalanx_objects::{Kind, ObjectRef};
 
-use crate::args::{DeviceOrder, InputArgs, Output, PlanArgs, PlanOutput, QuestionArgs, WhyArgs};
+use crate::args::{
+    DeviceOrder, InputArgs, NodeOrder, Output, PlanArgs, PlanOutput, QuestionArgs, WhyArgs,
+};
 use crate::document;
 use crate::exit::{Answer, FINE, Failure, NOT_ALL, Printed};
 use crate::input::{self, Input};
@@ -211,9 +213,13 @@ fn options(args: &InputArgs, question: &QuestionArgs, world: &World) -> PlanOpti
         DeviceOrder::Best => phalanx_engine::DeviceOrder::Best,
         DeviceOrder::Upstream => phalanx_engine::DeviceOrder::Upstream,
     };
+    let node_order = match question.policy {
+        NodeOrder::Best => phalanx_engine::NodeOrder::Best,
+        NodeOrder::KubeScheduler => phalanx_engine::NodeOrder::Scores,
+    };
     PlanOptions {
         now: now.or_else(|| world.newest_time()),
-        policy: Policy { device_order, strict_cel: question.strict_cel },
+        policy: Policy { node_order, device_order, strict_cel: question.strict_cel },
         effort: Effort::default(),
     }
 }
@@ -239,6 +245,9 @@ fn why_command(args: &PlanArgs, pod: &PodView) -> String {
     }
     for change in &question.changes {
         option("--if", change);
+    }
+    if question.policy == NodeOrder::KubeScheduler {
+        option("--policy", "kube-scheduler");
     }
     if question.device_order == DeviceOrder::Upstream {
         option("--device-order", "upstream");
@@ -282,6 +291,7 @@ pub(crate) fn no_answer(failure: &Failure) -> Document {
         api_version: API_VERSION,
         compat: input::compat_view(&Compat::default(), None),
         policy: PolicyView {
+            node_order: node_order(policy.node_order),
             device_order: match policy.device_order {
                 phalanx_engine::DeviceOrder::Best => "best",
                 phalanx_engine::DeviceOrder::Upstream => "upstream",

@@ -94,6 +94,14 @@ pub enum Relaxation {
     NodeSelector(String),
     /// The pod's required node affinity.
     NodeAffinity,
+    /// The host port of this number.
+    HostPort(i32),
+    /// The pod's required affinity to other pods.
+    PodAffinity,
+    /// The pod's required anti-affinity to other pods.
+    PodAntiAffinity,
+    /// The pod's required spread over the values of this node label.
+    Spread(String),
     /// The node that the pod names itself.
     NodeName,
     /// A scheduling gate.
@@ -219,6 +227,10 @@ impl fmt::Display for Relaxation {
             Self::Align(level) => write!(f, "align {level}"),
             Self::NodeSelector(key) => write!(f, "nodeSelector {key}"),
             Self::NodeAffinity => f.write_str("nodeAffinity"),
+            Self::HostPort(port) => write!(f, "hostPort {port}"),
+            Self::PodAffinity => f.write_str("podAffinity"),
+            Self::PodAntiAffinity => f.write_str("podAntiAffinity"),
+            Self::Spread(key) => write!(f, "spread {key}"),
             Self::NodeName => f.write_str("nodeName"),
             Self::Gate(name) => write!(f, "gate {name}"),
             Self::Taint(key) => write!(f, "taint {key}"),

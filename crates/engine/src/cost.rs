@@ -16,8 +16,12 @@ pub struct Cost {
     pub topology: TopologyCost,
     /// Devices of one pod among themselves.
     pub devices: DeviceCost,
-    /// Soft node preferences not met: the sum of the weights of preferred terms that don't match
-    /// and of untolerated `PreferNoSchedule` taints (1 each).
+    /// Wishes not met: the sum of the weights of preferred node affinity terms that don't match, of
+    /// untolerated `PreferNoSchedule` taints (1 each), of preferred affinity to pods of which the
+    /// node's domain has none, of preferred anti-affinity to pods of which it has one, of the same
+    /// wishes of pods on nodes about this one (their required affinity counts 1), and of the pods by
+    /// which a `ScheduleAnyway` constraint is overdrawn (1 each; on a node without its label one more
+    /// than all pods that count).
     pub soft: u32,
     /// What it takes from later requests.
     pub harm: Harm,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::cost::Cost;
 use crate::facts::{BindingFailure, Hold, Level, Seat, Taint};
 use crate::name::{ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, SelectorId, Timestamp};
+use crate::pods::{HostPort, PodSelectorId};
 use crate::policy::Effort;
 use crate::reason::{Reason, Status};
 
@@ -99,7 +100,8 @@ pub struct Short {
 pub enum Proof {
     /// All better ones were ruled out.
     Proven,
-    /// The first that fits was asked for (upstream's order of devices).
+    /// Something else was asked for: the first set that fits in upstream's order of devices, the node
+    /// that kube-scheduler scores highest, or the node that was promised to the pod.
     FirstFit,
     /// The search was bounded.
     Bounded,
@@ -194,6 +196,36 @@ pub enum Facts {
         claim: ClaimKey,
         /// The device and its condition.
         failure: Box<BindingFailure>,
+    },
+    /// A host port that is asked for, and the one that stands in its way.
+    Port {
+        /// Asked for.
+        asked: HostPort,
+        /// Had by a pod on the node.
+        taken: HostPort,
+    },
+    /// How a topology spread constraint comes out.
+    Spread {
+        /// The node label whose values are the domains.
+        key: Name,
+        /// The node's value; none where it lacks the label.
+        value: Option<Name>,
+        /// Pods that count in the node's domain.
+        here: u32,
+        /// Pods in the emptiest domain; none where there are fewer domains than asked, so that it
+        /// counts as empty.
+        least: Option<u32>,
+        /// How many more there may be.
+        max_skew: i32,
+    },
+    /// Pods that are to be in the node's domain, or not to be.
+    Pods {
+        /// Which the pod's rule means; none where it is the rule of a pod that is there.
+        pods: Option<PodSelectorId>,
+        /// The node label whose values are the domains.
+        key: Name,
+        /// The node's value; none where it lacks the label.
+        value: Option<Name>,
     },
     /// Counts of devices, check by check.
     Devices(Box<DeviceFacts>),

@@ -9,6 +9,7 @@ use crate::name::{
     ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, ProfileId, QueueKey, SelectorId, Shared,
     Timestamp, TopologyKey,
 };
+use crate::pods::{HostPort, PodRules, PodSelectorId};
 use crate::reason::Reason;
 use crate::storage::{VolumeGrant, VolumeUse};
 
@@ -592,6 +593,9 @@ pub struct Member {
     pub claims: Box<[Option<ClaimKey>]>,
     /// When it is expected to end.
     pub expected_end: Option<Timestamp>,
+    /// `status.nominatedNodeName` of a pod that waits: that node is tried first, and room for the pod
+    /// is kept there from those that are of no higher priority.
+    pub nominated: Option<NodeKey>,
 }
 
 /// Where a pod is in its life. A pod that has ended is gone.
@@ -613,7 +617,7 @@ impl Phase {
 }
 
 /// What a pod asks for. Equal requests are one shape and are decided from one column.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Request {
     /// Resources, extended ones included.
     pub resources: Resources,
@@ -626,6 +630,15 @@ pub struct Request {
     pub extended: Box<[Extended]>,
     /// Nearness wished for over all of the pod's devices (`phalanx.dev/align` on the pod).
     pub align: Box<[Align]>,
+    /// Ports of the node that it takes.
+    pub ports: Box<[HostPort]>,
+    /// Of the pods that live rules mean: the numbers by which this pod is meant, ascending. None
+    /// where no rule sees it, so that requests stay equal.
+    pub matched: Box<[PodSelectorId]>,
+    /// What it asks of the pods around it.
+    pub near: Option<Shared<PodRules>>,
+    /// What it counts as where kube-scheduler scores nodes.
+    pub padded: Padded,
     /// The volumes that decide where it can be, in the pod's order.
     pub volumes: Box<[VolumeUse]>,
     /// Features that the node must declare (`status.declaredFeatures`), sorted.
@@ -633,6 +646,16 @@ pub struct Request {
     /// What makes it impossible before any node is looked at: an object that does not exist, a
     /// selector that does not compile.
     pub fault: Option<Fault>,
+}
+
+/// CPU (in thousandths) and memory (in bytes) of a pod whose containers count as if they asked a
+/// little where they ask nothing (kube-scheduler's non-zero requests).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Padded {
+    /// While it is placed: requests of the pod as a whole do not count.
+    pub asked: (i64, i64),
+    /// On its node.
+    pub held: (i64, i64),
 }
 
 impl Request {

@@ -3,6 +3,8 @@
 /// How to choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
+    /// Which of the nodes that fit is taken.
+    pub node_order: NodeOrder,
     /// Which feasible set of devices is taken.
     pub device_order: DeviceOrder,
     /// An error that upstream's search meets ends the pod's attempt on all nodes, as in
@@ -11,6 +13,16 @@ pub struct Policy {
     /// that break a constraint or pass the limit. It is a question of upstream's order, and has no
     /// effect with any other: which devices are reached depends on it.
     pub strict_cel: bool,
+}
+
+/// Which of the nodes that fit is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeOrder {
+    /// The one of least cost.
+    #[default]
+    Best,
+    /// The one that kube-scheduler scores highest.
+    Scores,
 }
 
 /// Which feasible set of devices is taken.

@@ -57,6 +57,8 @@ pub enum Reason {
     NodeTaint,
     /// The node does not match the pod's selector or required affinity.
     NodeAffinity,
+    /// A pod on the node has a host port that is asked for.
+    PortsTaken,
     /// The node takes no more pods.
     TooManyPods,
     /// Too little CPU is free.
@@ -85,6 +87,16 @@ pub enum Reason {
     VolumeGone,
     /// A volume of the pod is in another zone.
     VolumeZone,
+    /// The node lacks the label of a topology spread constraint.
+    SpreadKeyMissing,
+    /// One more pod in the node's domain would skew the spread.
+    SpreadUnmet,
+    /// No pod that the pod must be near is in the node's domain.
+    PodAffinityUnmet,
+    /// A pod that the pod must be away from is in the node's domain.
+    PodAntiAffinityUnmet,
+    /// A pod in the node's domain must be away from this one.
+    RepelledByPod,
     /// A claim of the pod is allocated and can't be used from this node.
     ClaimElsewhere,
     /// A device of a claim that is allocated reports that it can't be bound.
@@ -229,10 +241,12 @@ const FIT: &str = "NodeResourcesFit";
 const RESTRICTIONS: &str = "VolumeRestrictions";
 const LIMITS: &str = "NodeVolumeLimits";
 const BINDING: &str = "VolumeBinding";
+const SPREAD: &str = "PodTopologySpread";
+const NEAR: &str = "InterPodAffinity";
 
 impl Reason {
     /// Every reason, in order.
-    pub const ALL: [Self; 59] = [
+    pub const ALL: [Self; 65] = [
         Self::AdmissionRefused,
         Self::QuotaExceeded,
         Self::Gated,
@@ -257,6 +271,7 @@ impl Reason {
         Self::NodeUnschedulable,
         Self::NodeTaint,
         Self::NodeAffinity,
+        Self::PortsTaken,
         Self::TooManyPods,
         Self::InsufficientCpu,
         Self::InsufficientMemory,
@@ -271,6 +286,11 @@ impl Reason {
         Self::StorageShort,
         Self::VolumeGone,
         Self::VolumeZone,
+        Self::SpreadKeyMissing,
+        Self::SpreadUnmet,
+        Self::PodAffinityUnmet,
+        Self::PodAntiAffinityUnmet,
+        Self::RepelledByPod,
         Self::ClaimElsewhere,
         Self::BindingFailed,
         Self::NoDevices,
@@ -332,6 +352,7 @@ impl Reason {
             }
             Self::NodeTaint => row("NodeTaint", "TaintToleration", N, W::Node, C::Relax),
             Self::NodeAffinity => row("NodeAffinity", "NodeAffinity", N, W::Node, C::Relax),
+            Self::PortsTaken => row("HostPortTaken", "NodePorts", N, W::Room, C::EndPods),
             Self::TooManyPods => row("TooManyPods", FIT, N, W::Room, C::EndPods),
             Self::InsufficientCpu => row("InsufficientCPU", FIT, N, W::Room, C::EndPods),
             Self::InsufficientMemory => row("InsufficientMemory", FIT, N, W::Room, C::EndPods),
@@ -350,6 +371,11 @@ impl Reason {
             }
             Self::VolumeGone => row("VolumeGone", BINDING, N, W::Object, C::Object),
             Self::VolumeZone => row("VolumeInOtherZone", "VolumeZone", N, W::Node, C::Object),
+            Self::SpreadKeyMissing => row("SpreadLabelMissing", SPREAD, N, W::Node, C::Relax),
+            Self::SpreadUnmet => row("SpreadSkewed", SPREAD, N, W::Room, C::Relax),
+            Self::PodAffinityUnmet => row("PodAffinity", NEAR, N, W::Room, C::Relax),
+            Self::PodAntiAffinityUnmet => row("PodAntiAffinity", NEAR, N, W::Room, C::EndPods),
+            Self::RepelledByPod => row("PodAntiAffinityOfOthers", NEAR, N, W::Room, C::EndPods),
             Self::ClaimElsewhere => row("ClaimAllocatedElsewhere", DRA, N, W::Release, C::EndPods),
             Self::BindingFailed => row("BindingFailed", DRA, N, W::Release, C::EndPods),
             Self::PoolIncomplete => row("PoolIncomplete", DRA, D, W::Devices, C::Wait),
@@ -425,11 +451,17 @@ impl Reason {
             | Self::NodeUnschedulable
             | Self::NodeTaint
             | Self::NodeAffinity
+            | Self::PortsTaken
             | Self::TooManyPods
             | Self::InsufficientCpu
             | Self::InsufficientMemory
             | Self::InsufficientEphemeral
             | Self::InsufficientScalar
+            | Self::SpreadKeyMissing
+            | Self::SpreadUnmet
+            | Self::PodAffinityUnmet
+            | Self::PodAntiAffinityUnmet
+            | Self::RepelledByPod
             | Self::ClaimElsewhere
             | Self::BindingFailed
             | Self::NoDevices

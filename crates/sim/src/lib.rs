@@ -15,4 +15,6 @@ mod scenario;
 
 pub use notation::Ordered;
 pub use run::{Outcome, run};
-pub use scenario::{CompatNote, DeviceOrderNote, Expect, PolicyNote, Scenario, ScenarioError};
+pub use scenario::{
+    CompatNote, DeviceOrderNote, Expect, NodeOrderNote, PolicyNote, Scenario, ScenarioError,
+};

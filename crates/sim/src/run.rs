@@ -15,7 +15,7 @@ use phalanx_cluster::raise::raise;
 use phalanx_cluster::view::{Document, PodView, VerdictWord, ViewOptions, plan_document};
 use phalanx_cluster::world::World;
 use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source, Version};
-use phalanx_engine::{DeviceOrder, Effort, Policy, Timestamp};
+use phalanx_engine::{DeviceOrder, Effort, NodeOrder, Policy, Timestamp};
 use phalanx_objects::Object;
 use phalanx_objects::read::{Item, read};
 use serde_json::Value;
@@ -24,7 +24,7 @@ use crate::judge::judge;
 use crate::linted::{Found, linted};
 use crate::masked::Masked;
 use crate::says::says;
-use crate::scenario::{DeviceOrderNote, Scenario, ScenarioError};
+use crate::scenario::{DeviceOrderNote, NodeOrderNote, Scenario, ScenarioError};
 
 /// What came of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +149,11 @@ impl Setting {
             DeviceOrderNote::Best => DeviceOrder::Best,
             DeviceOrderNote::Upstream => DeviceOrder::Upstream,
         };
-        let policy = Policy { device_order, strict_cel: scenario.policy.strict_cel };
+        let node_order = match scenario.policy.node_order {
+            NodeOrderNote::Best => NodeOrder::Best,
+            NodeOrderNote::KubeScheduler => NodeOrder::Scores,
+        };
+        let policy = Policy { node_order, device_order, strict_cel: scenario.policy.strict_cel };
         let effort = scenario.policy.effort.map_or_else(Effort::default, |steps| Effort { steps });
         Ok(Self { compat, now, policy, effort })
     }

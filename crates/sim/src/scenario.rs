@@ -72,12 +72,25 @@ pub struct Scenario {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct PolicyNote {
+    /// `best` or `kube-scheduler`.
+    pub node_order: NodeOrderNote,
     /// `best` or `upstream`.
     pub device_order: DeviceOrderNote,
     /// A CEL error ends the attempt, as upstream.
     pub strict_cel: bool,
     /// Steps that the search may take.
     pub effort: Option<u64>,
+}
+
+/// Which of the nodes that fit is taken.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeOrderNote {
+    /// The one of least cost.
+    #[default]
+    Best,
+    /// The one that kube-scheduler scores highest.
+    KubeScheduler,
 }
 
 /// Which feasible set of devices is taken.

@@ -224,11 +224,7 @@ pub(crate) fn request(names: &Names, shape: Shape) -> Shared<Request> {
         },
         node: NodeRules::default(),
         claims: [ClaimUse::Own(Shared::new(spec))].into(),
-        extended: Box::default(),
-        align: Box::default(),
-        volumes: Box::default(),
-        features: Box::default(),
-        fault: None,
+        ..Request::default()
     })
 }
 
@@ -321,6 +317,7 @@ impl Pod {
             phase,
             claims: [claim].into(),
             expected_end: None,
+            nominated: None,
         }
     }
 

@@ -136,6 +136,9 @@ fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
             | Facts::Taint(_)
             | Facts::Claim { .. }
             | Facts::Binding { .. }
+            | Facts::Port { .. }
+            | Facts::Spread { .. }
+            | Facts::Pods { .. }
             | Facts::Devices(_)
             | Facts::Volume(_) => None,
         });

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use phalanx_objects::core::{PodAffinity, PodSpec, UnsatisfiableConstraintAction};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignLevel};
 use phalanx_objects::{Kind, Object, ObjectRef};
@@ -91,10 +92,40 @@ fn of_pod(
     if affinity.is_some_and(|a| a.required_during_scheduling_ignored_during_execution.is_some()) {
         edits.insert(relax(on, Relaxation::NodeAffinity));
     }
+    of_peers(&spec, on, edits);
     if !spec.node_name.is_empty() {
         edits.insert(relax(on, Relaxation::NodeName));
     }
     aligns(objects, on, edits);
+}
+
+/// Constraints of the pods on the pods around them.
+fn of_peers(spec: &PodSpec, on: &ObjectRef, edits: &mut BTreeSet<Edit>) {
+    let mut add = |what| edits.insert(relax(on, what));
+    for container in spec.containers.iter().chain(&spec.init_containers) {
+        for port in &container.ports {
+            let on_node = port.host_port == 0 && spec.host_network;
+            let port = if on_node { port.container_port } else { port.host_port };
+            if port > 0 {
+                add(Relaxation::HostPort(port));
+            }
+        }
+    }
+    if let Some(affinity) = &spec.affinity {
+        let required =
+            |of: &PodAffinity| !of.required_during_scheduling_ignored_during_execution.is_empty();
+        if required(&affinity.pod_affinity) {
+            add(Relaxation::PodAffinity);
+        }
+        if required(&affinity.pod_anti_affinity) {
+            add(Relaxation::PodAntiAffinity);
+        }
+    }
+    for rule in &spec.topology_spread_constraints {
+        if rule.when_unsatisfiable == UnsatisfiableConstraintAction::DoNotSchedule {
+            add(Relaxation::Spread(rule.topology_key.clone()));
+        }
+    }
 }
 
 /// Constraints of a claim on its devices.

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_objects::core::{PodSpec, TaintEffect, Toleration, TolerationOperator};
+use phalanx_objects::core::{
+    Affinity, PodAffinity, PodSpec, TaintEffect, Toleration, TolerationOperator,
+    UnsatisfiableConstraintAction,
+};
 use phalanx_objects::meta::{Annotations, ObjectMeta};
 use phalanx_objects::resource::{DeviceSelector, DeviceToleration, ResourceClaimSpec};
 use phalanx_objects::topology::AlignLevel;
@@ -287,6 +290,12 @@ fn relax(object: &mut Object, what: &Relaxation) -> Result<(), String> {
             })?;
             if found { Ok(()) } else { Err("it has no required node affinity".to_owned()) }
         }
+        Relaxation::HostPort(port) => drop_port(object, *port),
+        Relaxation::PodAffinity => drop_terms(object, "affinity", |a| &mut a.pod_affinity),
+        Relaxation::PodAntiAffinity => {
+            drop_terms(object, "anti-affinity", |a| &mut a.pod_anti_affinity)
+        }
+        Relaxation::Spread(key) => drop_spread(object, key),
         Relaxation::NodeName => {
             let found = in_pods(object, |spec| !std::mem::take(&mut spec.node_name).is_empty())?;
             if found { Ok(()) } else { Err("it names no node itself".to_owned()) }
@@ -307,6 +316,56 @@ fn relax(object: &mut Object, what: &Relaxation) -> Result<(), String> {
             Ok(())
         }
     }
+}
+
+/// Takes a host port out of every container that asks for it.
+fn drop_port(object: &mut Object, port: i32) -> Result<(), String> {
+    let found = in_pods(object, |spec| {
+        let network = spec.host_network;
+        let mut dropped = false;
+        for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
+            let before = container.ports.len();
+            container.ports.retain(|has| {
+                let of_node = has.host_port == 0 && network;
+                port != if of_node { has.container_port } else { has.host_port }
+            });
+            dropped |= container.ports.len() < before;
+        }
+        dropped
+    })?;
+    if found { Ok(()) } else { Err(format!("it asks for no host port {port}")) }
+}
+
+/// Takes the required terms out of the pod's affinity or anti-affinity to pods.
+fn drop_terms(
+    object: &mut Object,
+    what: &str,
+    of: impl Fn(&mut Affinity) -> &mut PodAffinity,
+) -> Result<(), String> {
+    let found = in_pods(object, |spec| {
+        let affinity = spec.affinity.as_mut();
+        let terms = affinity
+            .map(|affinity| &mut of(affinity).required_during_scheduling_ignored_during_execution);
+        terms.is_some_and(|terms| !std::mem::take(terms).is_empty())
+    })?;
+    if found { Ok(()) } else { Err(format!("it has no required {what} to pods")) }
+}
+
+/// Takes the required constraints out that spread the pods over the values of a label.
+fn drop_spread(object: &mut Object, key: &str) -> Result<(), String> {
+    let found = in_pods(object, |spec| {
+        let rules = &mut spec.topology_spread_constraints;
+        let before = rules.len();
+        rules.retain(|rule| {
+            rule.topology_key != key
+                || rule.when_unsatisfiable != UnsatisfiableConstraintAction::DoNotSchedule
+        });
+        rules.len() < before
+    })?;
+    if found {
+        return Ok(());
+    }
+    Err(format!("no topology spread constraint with DoNotSchedule is over {key}"))
 }
 
 fn no_request(request: &str) -> String {

@@ -228,6 +228,13 @@ fn relax(rest: &[&str]) -> Result<Edit, EditError> {
         },
         ["nodeSelector", key] => Relaxation::NodeSelector(own(key)),
         ["nodeAffinity"] => Relaxation::NodeAffinity,
+        ["hostPort", port] => match port.parse() {
+            Ok(port @ 1..) => Relaxation::HostPort(port),
+            Ok(_) | Err(_) => return expected("the number of a port after `hostPort`"),
+        },
+        ["podAffinity"] => Relaxation::PodAffinity,
+        ["podAntiAffinity"] => Relaxation::PodAntiAffinity,
+        ["spread", key] => Relaxation::Spread(own(key)),
         ["nodeName"] => Relaxation::NodeName,
         ["gate", name] => Relaxation::Gate(own(name)),
         ["taint", key] => Relaxation::Taint(own(key)),
@@ -238,7 +245,8 @@ fn relax(rest: &[&str]) -> Result<Edit, EditError> {
             return expected(
                 "a constraint: `matchAttribute ATTRIBUTE`, `distinctAttribute ATTRIBUTE`, \
                  `selectors of REQUEST`, `align LEVEL`, `nodeSelector KEY`, `nodeAffinity`, \
-                 `nodeName`, `gate NAME`, `taint KEY` or `taint KEY of REQUEST`",
+                 `podAffinity`, `podAntiAffinity`, `spread KEY`, `hostPort PORT`, `nodeName`, \
+                 `gate NAME`, `taint KEY` or `taint KEY of REQUEST`",
             );
         }
     };
@@ -309,6 +317,10 @@ mod tests {
             "relax pod/x align island",
             "relax pod/x nodeSelector example.com/zone",
             "relax pod/x nodeAffinity",
+            "relax pod/x podAffinity",
+            "relax pod/x podAntiAffinity",
+            "relax pod/x spread topology.kubernetes.io/zone",
+            "relax pod/x hostPort 8080",
             "relax pod/x nodeName",
             "relax pod/x gate example.com/quota",
             "relax job/x taint example.com/dedicated",

@@ -158,10 +158,9 @@ pub fn lint(world: &World, options: &PlanOptions) -> Vec<Lint> {
 fn lowered(world: &World, found: &mut Vec<Lint>) {
     let said: BTreeSet<(ObjectRef, String)> =
         found.iter().filter_map(|lint| Some((lint.object.clone()?, lint.path.clone()))).collect();
-    // What Phalanx does not check, or has not read, is a word about its answers, and nothing to
-    // mend; what admission refuses has rules of its own.
-    let mut aside = world.lowering().unchecked();
-    aside.extend(world.lowering().absent());
+    // What was not read is a word about Phalanx's answers, and nothing to mend; what admission
+    // refuses has rules of its own.
+    let mut aside = world.lowering().absent();
     aside.extend(world.lowering().admission_findings().into_iter().map(|(_, finding)| finding));
     for finding in world.findings().iter().filter(|finding| !aside.contains(finding)) {
         let Some(object) = &finding.object else {

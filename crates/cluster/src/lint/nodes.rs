@@ -177,7 +177,11 @@ impl<'w> Fleet<'w> {
 
     /// Host ports of a workload that wants more pods than there are nodes for it.
     fn host_ports(&self, bench: &Bench<'_>, waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
-        let Some((path, container)) = containers(waiting).find(|(_, c)| c.ports.0) else { return };
+        let Some((path, container)) =
+            containers(waiting).find(|(_, c)| c.ports.iter().any(|port| port.host_port != 0))
+        else {
+            return;
+        };
         let wanted = bench.world.lowering().pods_wanted(&waiting.reference, &waiting.at);
         let room = self.nodes.iter().filter(|node| meets(node, waiting.spec)).count();
         if u64::from(wanted) <= room as u64 {

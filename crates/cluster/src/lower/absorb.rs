@@ -7,7 +7,7 @@ use phalanx_engine::{
     Allocation, BindingFailure, ClaimKey, Consumption, DeviceKey, HeldDevice, Name,
     Node as EngineNode, PodKey, PoolKey, Reach, Scoped, Timestamp, User, VolumeClaimKey,
 };
-use phalanx_objects::core::{Node, Pod, PriorityClass};
+use phalanx_objects::core::{Namespace, Node, Pod, PriorityClass};
 use phalanx_objects::meta::{Condition, ObjectMeta};
 use phalanx_objects::resource::{
     AllocatedDeviceStatus, AllocationResult, DeviceClass, DeviceRequestAllocationResult,
@@ -19,10 +19,12 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 use super::admission::Rules;
 use super::claim::{Class, Wish};
 use super::intern::nanos;
-use super::pod::{PodReader, wish};
+use super::meant::PodLabels;
+use super::pod::{self, PodReader, wish};
 use super::record::{
-    ClaimRecord, Header, Life, NodeRecord, PodClaimSource, PodRecord, PodShape, PriorityFrom,
-    PriorityRecord, SliceRecord, TaintRuleRecord, TemplateRecord, TopologyRecord, Uid,
+    ClaimRecord, Header, Life, NamespaceRecord, NodeRecord, PodClaimSource, PodRecord, PodShape,
+    PriorityFrom, PriorityRecord, SliceRecord, TaintRuleRecord, TemplateRecord, TopologyRecord,
+    Uid,
 };
 use super::slice::{Note, Reader, device_taint};
 use super::{Dependent, Findings, Lowering, amount, links, rules};
@@ -49,8 +51,7 @@ impl Lowering {
             Object::Node(node) => self.node(node, header),
             Object::Pod(pod) => self.pod(pod, header),
             Object::Namespace(namespace) => {
-                let name = self.interned.names.get(&namespace.metadata.name);
-                self.objects.namespaces.insert(name, header);
+                self.namespace(namespace, header);
                 self.namespace_selector(namespace);
                 Vec::new()
             }
@@ -104,6 +105,7 @@ impl Lowering {
             Kind::Pod => self.pod_gone(&PodKey(scoped)),
             Kind::Namespace => {
                 self.objects.namespaces.remove(name);
+                self.meant.namespace_changed(&scoped.name);
                 self.namespace_selector_gone(name);
             }
             Kind::RuntimeClass => self.runtime_class_gone(name),
@@ -179,6 +181,20 @@ impl Lowering {
                 needing.iter().for_each(|key| self.expand_again(key));
             }
         }
+    }
+
+    /// The API server gives each namespace a label of its name.
+    fn namespace(&mut self, namespace: &Namespace, header: Header) {
+        let names = &mut self.interned.names;
+        let name = names.get(&namespace.metadata.name);
+        let mut labels = pod::labels(&namespace.metadata.labels, names).into_vec();
+        let own = names.get("kubernetes.io/metadata.name");
+        if let Err(at) = labels.binary_search_by(|(label, _)| label.cmp(&own)) {
+            labels.insert(at, (own, name.clone()));
+        }
+        self.meant.namespace_changed(&name);
+        let labels = labels.into();
+        self.objects.namespaces.insert(name, NamespaceRecord { header, labels });
     }
 
     /// Takes in an object about volumes.
@@ -258,6 +274,7 @@ impl Lowering {
             },
             names: &mut self.interned.names,
             shapes: &mut self.interned.shapes,
+            selectors: &mut self.meant.selectors,
             compat: &self.compat,
             scheduler: self.scheduler.as_deref(),
             notes: Vec::new(),
@@ -291,7 +308,11 @@ impl Lowering {
     /// Enters a pod into the indices, or takes it out.
     fn index_pod(&mut self, key: &PodKey, record: &PodRecord, enter: bool) {
         let dependent = Dependent::Pod(key.clone());
-        self.index_shape(&key.0.namespace, &record.shape, &dependent, enter);
+        self.index_shape(&record.labels, &record.shape, &dependent, enter);
+        if record.life.is_seen() {
+            let rules = record.shape.near.as_deref();
+            self.meant.index(&record.labels, rules, &dependent, enter);
+        }
         self.index_draft(&key.0.namespace, record.draft.as_deref(), &dependent, enter);
         if record.life == Life::Pending {
             self.index_asks(&record.shape, &dependent, enter);
@@ -327,19 +348,17 @@ impl Lowering {
 
     pub(super) fn index_shape(
         &mut self,
-        namespace: &Name,
+        labels: &PodLabels,
         shape: &PodShape,
         dependent: &Dependent,
         enter: bool,
     ) {
         for claim in &shape.claims {
             if let PodClaimSource::Template(name) = &claim.source {
-                let template = Scoped { namespace: namespace.clone(), name: name.clone() };
+                let namespace = labels.namespace.clone();
+                let template = Scoped { namespace, name: name.clone() };
                 change(&mut self.index.template, template, dependent.clone(), enter);
             }
-        }
-        for kind in shape.unchecked.iter() {
-            change(&mut self.index.unchecked, kind, dependent.clone(), enter);
         }
     }
 
@@ -681,7 +700,7 @@ impl Lowering {
         match reference.kind {
             Kind::Node => objects.nodes.get(name).map(|r| &r.header),
             Kind::Pod => objects.pods.get(&PodKey(scoped())).map(|r| &r.header),
-            Kind::Namespace => objects.namespaces.get(name),
+            Kind::Namespace => objects.namespaces.get(name).map(|r| &r.header),
             Kind::PriorityClass => objects.priorities.get(name).map(|r| &r.header),
             Kind::RuntimeClass => objects.admission.runtime_classes.get(name).map(|k| &k.header),
             Kind::LimitRange => objects.admission.limit_ranges.get(&scoped()).map(|k| &k.header),

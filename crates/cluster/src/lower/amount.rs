@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::Resources;
+use phalanx_engine::{Padded, Resources};
 use phalanx_objects::Quantity;
 use phalanx_objects::core::{
     Container, ContainerStatus, PodSpec, PodStatus, ResourceList, RestartPolicy,
@@ -60,6 +60,35 @@ pub(crate) fn held(
         infeasible,
     });
     finish(spec, sum, in_force.as_ref(), names)
+}
+
+/// What a container counts as where nodes are scored and it asks for nothing (`schedutil`'s
+/// `DefaultMilliCPURequest` and `DefaultMemoryRequest`).
+const PADDING: [(&str, Quantity); 2] =
+    [("cpu", Quantity::from_milli(100)), ("memory", Quantity::from_int(200 << 20))];
+
+/// CPU and memory of a pod as kube-scheduler scores them; `held` is what it holds on its node.
+pub(crate) fn padded(spec: &PodSpec, held: &Resources) -> Padded {
+    let mut sum = walk(spec, |container| {
+        let mut amounts = defaulted(container);
+        for (name, quantity) in PADDING {
+            amounts.entry(name).or_insert(quantity);
+        }
+        amounts
+    });
+    add(&mut sum, &borrowed(&spec.overhead));
+    let cpu = sum.get("cpu").map_or(0, Quantity::milli_ceil);
+    let memory = sum.get("memory").map_or(0, Quantity::value_ceil);
+    // Requests of the pod as a whole stand for themselves once it is on a node.
+    let whole = pod_requests(spec, &sum);
+    let of = |name: &str, own: i64, sum: i64| {
+        if whole.contains_key(name) { own } else { sum.max(own) }
+    };
+    let (own_cpu, own_memory) = (held.cpu_milli, held.memory_bytes);
+    Padded {
+        asked: (cpu, memory),
+        held: (of("cpu", own_cpu, cpu), of("memory", own_memory, memory)),
+    }
 }
 
 /// Whether anything in the status could differ from the spec.

@@ -12,6 +12,7 @@ use super::Lowering;
 use super::amount::is_extended;
 use super::claim::Wish;
 use super::extended::{Served, extended};
+use super::meant::PodLabels;
 use super::pod::level_word;
 use super::record::{ClaimRecord, Life, PodClaim, PodClaimSource, PodRecord, PodShape};
 use super::settle::object;
@@ -210,11 +211,11 @@ impl Lowering {
         self.index.made.get(pod)?.iter().find(of).cloned()
     }
 
-    /// The request of a pod of this shape with these claims, shared with its equals; and for each
+    /// The request of a pod of this shape and these labels with these claims, shared with its equals; and for each
     /// claim of the request the one that was made for the pod.
     pub(super) fn request(
         &mut self,
-        shape: &PodShape,
+        (shape, labels): (&PodShape, &Shared<PodLabels>),
         of_workload: &Wish,
         found: Vec<Found>,
         served: &[Served],
@@ -255,6 +256,10 @@ impl Lowering {
             claims: claims.into(),
             extended: served.iter().filter_map(|served| self.extended(served)).collect(),
             align,
+            ports: shape.ports.clone(),
+            matched: self.meant.matched(labels),
+            near: shape.near.clone(),
+            padded: shape.padded,
             volumes,
             features: shape.features.clone(),
             fault: faults.into_iter().min_by_key(|fault| fault.reason),

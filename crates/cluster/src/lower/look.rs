@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use phalanx_cel::{Device, DeviceError, Environment, Step};
 use phalanx_engine::{
-    Binding, ClaimKey, DeviceKey, GroupKey, Name, NodeKey, Place, PodKey, PoolKey, Reach, Scoped,
-    SelectorId, Taint, Timestamp,
+    Binding, ClaimKey, DeviceKey, GroupKey, Name, NodeKey, Place, PodKey, PodSelectorId, PoolKey,
+    Reach, Scoped, SelectorId, Taint, Timestamp,
 };
 use phalanx_objects::resource::{DeviceAttribute, DeviceClaim, DeviceClass};
 use phalanx_objects::workload::WorkloadKind;
@@ -15,6 +15,7 @@ use phalanx_objects::{Kind, ObjectRef, Quantity};
 
 use super::Lowering;
 use super::links::{Published, bus_address};
+use super::meant::PodSet;
 use super::record::{ClaimRecord, DeviceRecord, Header, PodClaimSource, PodShape, SliceRecord};
 use super::selector;
 use super::settle::workload_kind;
@@ -136,6 +137,16 @@ impl Lowering {
     /// The UID of an object; empty where it has none or is not there.
     pub(crate) fn uid_of(&self, object: &ObjectRef) -> String {
         self.header(object).map(|header| header.uid.to_string()).unwrap_or_default()
+    }
+
+    /// The node that is promised to a pod while it waits.
+    pub(crate) fn nominated(&self, pod: &PodKey) -> Option<&NodeKey> {
+        self.objects.pods.get(pod)?.nominated.as_ref()
+    }
+
+    /// The pods that a number stands for.
+    pub(crate) fn pods_meant(&self, id: PodSelectorId) -> Option<&[PodSet]> {
+        self.meant.selectors.get(id).map(|sets| &**sets)
     }
 
     /// The group with this key, where there is one: a pod, or a workload with pods to come.
@@ -344,7 +355,10 @@ impl Lowering {
         let rules = objects.taint_rules.values().map(|record| &record.header);
         let of_admission = objects.admission.headers();
         let topologies = objects.topologies.values().map(|record| &record.header);
-        let of_pods = nodes.chain(pods).chain(workloads).chain(objects.namespaces.values());
+        let of_pods = nodes
+            .chain(pods)
+            .chain(workloads)
+            .chain(objects.namespaces.values().map(|r| &r.header));
         let of_claims = claims.chain(templates).chain(classes).chain(priorities);
         let others = rules.chain(topologies).chain(of_admission);
         of_pods.chain(of_claims).chain(slices).chain(others)

@@ -9,6 +9,7 @@ mod absent;
 mod absorb;
 mod admission;
 mod amount;
+mod around;
 mod claim;
 mod erring;
 mod events;
@@ -17,6 +18,7 @@ mod found;
 mod intern;
 mod links;
 mod look;
+mod meant;
 mod place;
 mod pod;
 mod pools;
@@ -26,7 +28,6 @@ mod running;
 mod selector;
 mod settle;
 mod slice;
-mod unchecked;
 mod volumes;
 mod workload;
 
@@ -50,13 +51,13 @@ use admission::{Admission, Played};
 use claim::{Class, SpecId, Specs};
 use events::Graves;
 use intern::{Attributes, Names};
+use meant::Meant;
 use record::{
-    ClaimRecord, DeviceKind, Header, NodeRecord, PodRecord, PodShape, PriorityRecord, SliceRecord,
-    TaintRuleRecord, TemplateRecord, TopologyRecord,
+    ClaimRecord, DeviceKind, NamespaceRecord, NodeRecord, PodRecord, PodShape, PriorityRecord,
+    SliceRecord, TaintRuleRecord, TemplateRecord, TopologyRecord,
 };
 use selector::{Live, Selectors};
 use slice::{Alike, Profiles};
-use unchecked::Unchecked;
 use workload::WorkloadRecord;
 
 pub(crate) use absorb::conditions_of;
@@ -66,6 +67,7 @@ pub(crate) use erring::shortened;
 pub(crate) use events::named;
 pub(crate) use extended::{IMPLICIT as IMPLICIT_RESOURCE, asks as extended_asks, may_be_served};
 pub use look::{ClaimInfo, ClaimName, DeviceInfo, Failing, GroupInfo, PodInfo, RoleInfo};
+pub(crate) use meant::{LabelRule, PodSet, Requirement};
 pub(crate) use pools::PoolTrouble;
 pub(crate) use selector::unite;
 pub(crate) use settle::workload_kind;
@@ -116,6 +118,7 @@ pub struct Lowering {
     selectors: Selectors,
     live: Live,
     profiles: Profiles,
+    meant: Meant,
     findings: Findings,
     /// What devices took of counters that a slice published before, as it last did.
     vanished: FxHashMap<DeviceKey, Consumption>,
@@ -152,7 +155,7 @@ struct Objects {
     pools: BTreeMap<PoolKey, PoolRecord>,
     taint_rules: BTreeMap<Name, TaintRuleRecord>,
     topologies: BTreeMap<Name, Arc<TopologyRecord>>,
-    namespaces: BTreeMap<Name, Header>,
+    namespaces: BTreeMap<Name, NamespaceRecord>,
     admission: Admission,
 }
 
@@ -203,8 +206,6 @@ struct Index {
     /// By who waits, what classes serve of its extended resources; and by spec, who that is.
     served: BTreeMap<Dependent, Vec<extended::Served>>,
     spec_served: BTreeMap<SpecId, BTreeSet<Dependent>>,
-    /// By what is not checked, the pods and workloads that ask for it.
-    unchecked: BTreeMap<Unchecked, BTreeSet<Dependent>>,
     /// By device, the claims that hold it, and whether as a share.
     holders: BTreeMap<DeviceKey, BTreeSet<(ClaimKey, bool)>>,
 }
@@ -304,6 +305,7 @@ impl Lowering {
             selectors: Selectors::new(compat.version()),
             live: Live::default(),
             profiles: Profiles::default(),
+            meant: Meant::default(),
             findings: Findings::default(),
             vanished: FxHashMap::default(),
             graves: Graves::default(),
@@ -383,7 +385,7 @@ impl Lowering {
         all.extend(self.of_classes());
         all.extend(self.of_pools().map(|(_, finding)| finding));
         all.extend(self.erring());
-        all.extend(self.unchecked());
+        all.extend(self.of_namespaces());
         all.extend(self.gangs());
         all.sort();
         all.dedup();

@@ -17,14 +17,15 @@ use rustc_hash::FxHashSet;
 
 use super::admission::Rules;
 use super::amount;
+use super::around::{AroundReader, host_ports};
 use super::claim::Wish;
 use super::intern::Names;
+use super::meant::{Labels, PodLabels, PodSelectors};
 use super::record::{
     Header, Life, Owner, PodClaim, PodClaimSource, PodRecord, PodShape, PriorityFrom, Uid,
     timestamp,
 };
 use super::rules;
-use super::unchecked::UncheckedSet;
 use super::volumes::pod_volumes;
 use crate::compat::{Compat, Gate};
 use crate::finding::Severity;
@@ -34,6 +35,7 @@ use crate::lower::slice::Note;
 pub(crate) struct PodReader<'a> {
     pub(crate) names: &'a mut Names,
     pub(crate) shapes: &'a mut FxHashSet<Shared<PodShape>>,
+    pub(crate) selectors: &'a mut PodSelectors,
     pub(crate) compat: &'a Compat,
     /// Only pods of this scheduler are ours; none is every scheduler.
     pub(crate) scheduler: Option<&'a str>,
@@ -67,31 +69,29 @@ impl PodReader<'_> {
     pub(crate) fn pod(&mut self, pod: &Pod, header: Header) -> PodRecord {
         let life = self.life(pod);
         let on_node = matches!(life, Life::Bound(_) | Life::Terminating(..));
-        let unchecked = match life {
-            Life::Pending => {
-                UncheckedSet::of_waiting(&pod.spec).nominated(&pod.status.nominated_node_name)
-            }
-            Life::Bound(_) | Life::Terminating(..) => UncheckedSet::of_held(&pod.spec),
-            Life::Foreign | Life::Leaving | Life::Ended => UncheckedSet::default(),
-        };
+        let labels = self.labels(&pod.metadata.namespace, &pod.metadata.labels);
         let is_made = super::admission::exists(&pod.metadata);
         let (shape, draft) = if on_node {
-            (self.held(pod, unchecked), None)
+            (self.held(pod, &labels), None)
         } else if is_made || life == Life::Ended {
-            (self.asked(&pod.metadata, &pod.spec, unchecked), None)
+            (self.asked(&pod.metadata, &pod.spec, (&labels, is_made)), None)
         } else {
             let template =
                 PodTemplateSpec { metadata: pod.metadata.clone(), spec: pod.spec.clone() };
-            let namespace = pod.metadata.namespace.as_str();
-            let (shape, draft) = self.admitted(namespace, "", Arc::new(template));
+            let (shape, draft) = self.admitted(&labels, "", Arc::new(template));
             (shape, Some(Box::new(draft)))
         };
+        let nominated = Some(pod.status.nominated_node_name.as_str());
+        let nominated = nominated.filter(|node| !node.is_empty() && life == Life::Pending);
+        let nominated = nominated.map(|node| NodeKey(self.names.get(node)));
         let deadline = pod.spec.active_deadline_seconds.map(|s| s.saturating_mul(1000));
         let start = pod.status.start_time.map(timestamp);
         PodRecord {
             header,
             life,
             shape,
+            labels,
+            nominated,
             priority: self.priority(&pod.spec, is_made),
             owner: self.owner(&pod.metadata),
             gang: super::workload::declared_by(&pod.metadata, &pod.spec)
@@ -143,47 +143,75 @@ impl PodReader<'_> {
     }
 
     /// What a pod on a node holds.
-    fn held(&mut self, pod: &Pod, unchecked: UncheckedSet) -> Shared<PodShape> {
+    fn held(&mut self, pod: &Pod, labels: &PodLabels) -> Shared<PodShape> {
         let version = self.compat.version();
+        let mut reader = self.around(labels, true);
+        let near = reader.held(pod.spec.affinity.as_ref());
+        let resources = amount::held(&pod.spec, &pod.status, version, self.names);
         let shape = PodShape {
-            resources: amount::held(&pod.spec, &pod.status, version, self.names),
+            padded: amount::padded(&pod.spec, &resources),
+            resources,
             node: NodeRules::default(),
             claims: self.claims(&pod.spec),
             extended: Box::default(),
             align: Box::default(),
             gates: Box::default(),
+            ports: host_ports(&pod.spec, self.names),
+            near,
             volumes: pod_volumes(&pod.spec, self.names),
             features: Box::default(),
             fault: None,
-            unchecked,
         };
         self.share(shape)
     }
 
-    /// What a pod asks for that is not on a node, or does not exist yet.
+    /// The labels of a pod, by which others may mean it.
+    pub(crate) fn labels(
+        &mut self,
+        namespace: &str,
+        labels: &phalanx_objects::meta::Labels,
+    ) -> Shared<PodLabels> {
+        let namespace = if namespace.is_empty() { "default" } else { namespace };
+        let namespace = self.names.get(namespace);
+        Shared::new(PodLabels { namespace, labels: self::labels(labels, self.names) })
+    }
+
+    fn around<'r>(&'r mut self, pod: &'r PodLabels, created: bool) -> AroundReader<'r> {
+        AroundReader { names: self.names, selectors: self.selectors, pod, created }
+    }
+
+    /// What a pod asks for that is not on a node, or does not exist yet. The API server has seen one
+    /// that is `created`.
     pub(crate) fn asked(
         &mut self,
         meta: &ObjectMeta,
         spec: &PodSpec,
-        unchecked: UncheckedSet,
+        (labels, created): (&PodLabels, bool),
     ) -> Shared<PodShape> {
+        let (near, around) = match self.around(labels, created).asked(spec) {
+            Ok(near) => (near, None),
+            Err(fault) => (None, Some(fault)),
+        };
         let (align, fault) = match wish(meta, self.names) {
             Ok(wish) => (wish, self.in_part(spec)),
             Err(message) => (Box::default(), Some(self.bad_wish(message))),
         };
         let node = rules::node_rules(spec, self.names);
         self.note_preferred(&node);
+        let resources = amount::asked(spec, self.names);
         let shape = PodShape {
-            resources: amount::asked(spec, self.names),
+            padded: amount::padded(spec, &resources),
+            resources,
             node,
             claims: self.claims(spec),
             extended: super::extended::kept(spec, self.names),
             align,
             gates: spec.scheduling_gates.iter().map(|gate| self.names.get(&gate.name)).collect(),
+            ports: host_ports(spec, self.names),
+            near,
             volumes: pod_volumes(spec, self.names),
             features: self.features(spec),
-            fault,
-            unchecked,
+            fault: fault.or(around),
         };
         self.share(shape)
     }
@@ -304,6 +332,11 @@ impl PodReader<'_> {
     pub(super) fn scoped(&mut self, namespace: &str, name: &str) -> Scoped {
         Scoped { namespace: self.names.get(namespace), name: self.names.get(name) }
     }
+}
+
+/// Labels as pairs, sorted by key.
+pub(crate) fn labels(labels: &phalanx_objects::meta::Labels, names: &mut Names) -> Labels {
+    labels.iter().map(|(key, value)| (names.get(key), names.get(value))).collect()
 }
 
 /// A level as the annotation spells it.

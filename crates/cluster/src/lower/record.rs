@@ -3,8 +3,8 @@
 
 use phalanx_engine::{
     Access, Align, Allocation, Binding, BindingFailure, Capacity, Consumption, CounterSet, Fault,
-    Granting, GroupKey, Links, Name, Node, NodeKey, NodeRules, Place, PodKey, PoolKey, Reach,
-    Resources, Shared, Since, Taint, Timestamp, User,
+    Granting, GroupKey, HostPort, Links, Name, Node, NodeKey, NodeRules, Padded, Place, PodKey,
+    PodRules, PoolKey, Reach, Resources, Shared, Since, Taint, Timestamp, User,
 };
 use phalanx_objects::core::PreemptionPolicy;
 use phalanx_objects::meta::ObjectMeta;
@@ -12,7 +12,7 @@ use phalanx_objects::meta::ObjectMeta;
 use super::admission::Draft;
 use super::claim::SpecId;
 use super::intern::{AttributeName, Value, Written};
-use super::unchecked::UncheckedSet;
+use super::meant::{Labels, PodLabels};
 use super::volumes::PodVolume;
 use crate::finding::Source;
 
@@ -138,20 +138,23 @@ pub(crate) struct ExtendedAsk {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PodShape {
     pub(crate) resources: Resources,
+    /// What it counts as where kube-scheduler scores nodes.
+    pub(crate) padded: Padded,
     pub(crate) node: NodeRules,
     pub(crate) claims: Box<[PodClaim]>,
     /// Of what it waits for, the extended resources that devices might serve, by name.
     pub(crate) extended: Box<[ExtendedAsk]>,
     pub(crate) align: Box<[Align]>,
     pub(crate) gates: Box<[Name]>,
+    pub(crate) ports: Box<[HostPort]>,
+    /// What it asks of the pods around it.
+    pub(crate) near: Option<Shared<PodRules>>,
     /// The volumes that decide where it can be.
     pub(crate) volumes: Box<[PodVolume]>,
     /// Features that its node must declare, sorted.
     pub(crate) features: Box<[Name]>,
     /// What is wrong with the pod itself.
     pub(crate) fault: Option<Fault>,
-    /// What it asks for and nothing checks.
-    pub(crate) unchecked: UncheckedSet,
 }
 
 /// Where a pod's priority comes from.
@@ -182,6 +185,24 @@ pub(crate) enum Life {
     Ended,
 }
 
+impl Life {
+    /// The node that it is on.
+    pub(crate) fn node(&self) -> Option<&NodeKey> {
+        match self {
+            Self::Bound(node) | Self::Terminating(node, _) => Some(node),
+            Self::Pending | Self::Foreign | Self::Leaving | Self::Ended => None,
+        }
+    }
+
+    /// Whether the engine sees the pod.
+    pub(crate) fn is_seen(&self) -> bool {
+        match self {
+            Self::Pending | Self::Bound(_) | Self::Terminating(..) => true,
+            Self::Foreign | Self::Leaving | Self::Ended => false,
+        }
+    }
+}
+
 /// What a pod says of the workload that it is part of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
@@ -202,7 +223,10 @@ pub(crate) struct Owner {
 pub(crate) struct PodRecord {
     pub(crate) header: Header,
     pub(crate) shape: Shared<PodShape>,
+    pub(crate) labels: Shared<PodLabels>,
     pub(crate) life: Life,
+    /// The node that is promised to it while it waits.
+    pub(crate) nominated: Option<NodeKey>,
     pub(crate) priority: PriorityFrom,
     pub(crate) owner: Option<Box<Owner>>,
     /// The gang that its own marks declare: the field, and the gang's name.
@@ -214,6 +238,13 @@ pub(crate) struct PodRecord {
     pub(crate) claims_made: Box<[(Name, Option<Name>)]>,
     /// As its manifest has it, while it is not made.
     pub(crate) draft: Option<Box<Draft>>,
+}
+
+/// A namespace.
+#[derive(Clone, Debug)]
+pub(crate) struct NamespaceRecord {
+    pub(crate) header: Header,
+    pub(crate) labels: Labels,
 }
 
 /// A node.

@@ -49,6 +49,7 @@ impl Lowering {
         self.settle_storage(&mut changes);
         self.settle_links(&mut changes);
         self.settle_claims(&mut changes);
+        self.settle_meant();
         self.settle_quotas();
         self.settle_pods(&mut changes);
         self.settle_workloads(&mut changes);
@@ -424,8 +425,9 @@ impl Lowering {
         };
         let found = self.claims_of(key, record);
         let wish = wish.unwrap_or_else(|| Ok(Box::default()));
+        let of = (&*record.shape, &record.labels);
         let volumes = mounted(key, record);
-        let (request, claims) = self.request(&record.shape, &wish, found, &served, never, volumes);
+        let (request, claims) = self.request(of, &wish, found, &served, never, volumes);
         let claims = match self.extended_made(key, record) {
             Some(made) => claims.into_iter().chain([Some(made)]).collect(),
             None => claims,
@@ -446,7 +448,8 @@ impl Lowering {
             ..self.group_with(vec![role], priority, record.header.since(), record.run_max_millis)
         };
         let expected_end = record.expected_end;
-        let member = Member { group, role: 0, index: None, phase, claims, expected_end };
+        let nominated = record.nominated.clone();
+        let member = Member { group, role: 0, index: None, phase, claims, expected_end, nominated };
         (lowered, member)
     }
 
@@ -539,8 +542,9 @@ impl Lowering {
             let (admits, never) = (self.admits(&dependent), self.never_admitted(&dependent));
             notes.extend(self.admission_notes(Some(&role.draft), &dependent));
             let found = self.claims_planned(&key.object.namespace, shape);
+            let of = (&**shape, &role.labels);
             let volumes = uses(&shape.volumes, &key.object.namespace, &Mounter::Planned);
-            let (request, _) = self.request(shape, &record.wish, found, &served, never, volumes);
+            let (request, _) = self.request(of, &record.wish, found, &served, never, volumes);
             let missing = due.get(at).map_or(&[][..], Vec::as_slice);
             let first = missing.first().and_then(|index| role.rank.of(*index));
             let lowered = Role {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use phalanx_engine::{
     Act, ClaimKey, Cost, DeviceFacts, DeviceKey, DeviceOrder, Example, Facts, Grant, GroupKey,
-    Name, PodKey, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
+    Name, NodeOrder, PodKey, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
 };
 use phalanx_objects::resource::DeviceClaim;
 use phalanx_objects::{Kind, Object, ObjectRef};
@@ -236,6 +236,9 @@ impl<'a> Builder<'a> {
                     let cost = placed.map(|(_, cost)| cost.devices.unaligned);
                     let unaligned = cost.filter(|all| seats.len() == 1 || *all == 0);
                     view.notes.extend(align::notes(self.world, &info, pod, &view, unaligned));
+                    let promised = self.world.lowering().nominated(&pod.key);
+                    let goes = promised.filter(|node| **node == seat.node);
+                    view.notes.extend(goes.map(|node| words::promised_note(&node.0)));
                     view
                 }
                 (Some(_) | None, verdict) => {
@@ -452,6 +455,9 @@ impl<'a> Builder<'a> {
                 | Facts::Claim { .. }
                 | Facts::Volume(_)
                 | Facts::Binding { .. }
+                | Facts::Port { .. }
+                | Facts::Spread { .. }
+                | Facts::Pods { .. }
                 | Facts::Devices(_) => None,
             };
             if let Some(others) = others {
@@ -517,9 +523,18 @@ pub(super) fn compat(world: &World, now: Option<Timestamp>) -> CompatView {
     }
 }
 
+/// The order of nodes as documents say it.
+pub fn node_order(order: NodeOrder) -> &'static str {
+    match order {
+        NodeOrder::Best => "best",
+        NodeOrder::Scores => "kube-scheduler",
+    }
+}
+
 fn policy(plan: &Plan) -> PolicyView {
     let options = &plan.options;
     PolicyView {
+        node_order: node_order(options.policy.node_order),
         device_order: match options.policy.device_order {
             DeviceOrder::Best => "best",
             DeviceOrder::Upstream => "upstream",
@@ -734,6 +749,31 @@ pub(super) fn look_up(
     pod: Option<&PodInfo>,
     example: &Example,
 ) -> Words {
+    let role = pod.map_or(0, |pod| pod.role);
+    let lowering = world.lowering();
+    let by = |pod: PodKey| format!("pod {}", pod.0.name);
+    let pods = match &example.facts {
+        Facts::Pods { pods: Some(id), .. } => lowering.pods_meant(*id).map(words::pods),
+        Facts::Pods { pods: None, key, value } => {
+            value.as_ref().and_then(|value| lowering.repelling(&info.key, role, key, value)).map(by)
+        }
+        Facts::Port { taken, .. } => {
+            example.node.as_ref().and_then(|node| lowering.port_holder(node, taken)).map(by)
+        }
+        Facts::None
+        | Facts::Subject { .. }
+        | Facts::Amount { .. }
+        | Facts::Label { .. }
+        | Facts::Taint(_)
+        | Facts::Claim { .. }
+        | Facts::Binding { .. }
+        | Facts::Spread { .. }
+        | Facts::Volume(_)
+        | Facts::Devices(_) => None,
+    };
+    if pods.is_some() {
+        return Words { pods, ..Words::default() };
+    }
     let Facts::Devices(facts) = &example.facts else { return Words::default() };
     let request = |facts: &DeviceFacts| request_words(world, info, pod, facts);
     let selector = facts.selector.zip(example.device.as_ref());

@@ -10,7 +10,7 @@ mod schema;
 mod stay;
 mod why;
 
-pub use build::{ViewOptions, plan_document, request_name};
+pub use build::{ViewOptions, node_order, plan_document, request_name};
 pub(crate) use build::{claim_reference, object_of, who_sits};
 pub(crate) use others::is_alike;
 pub use schema::*;

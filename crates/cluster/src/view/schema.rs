@@ -48,6 +48,8 @@ pub struct CompatView {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyView {
+    /// `best` or `kube-scheduler`.
+    pub node_order: &'static str,
     /// `best` or `upstream`.
     pub device_order: &'static str,
     /// Whether a CEL error ends the pod's attempt.

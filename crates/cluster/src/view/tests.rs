@@ -135,7 +135,12 @@ fn full() -> Document {
             feature_gates: BTreeMap::from([("G".into(), true)]),
             admission_plugins: vec!["P"],
         },
-        policy: PolicyView { device_order: "best", strict_cel: false, effort_steps: 1 },
+        policy: PolicyView {
+            node_order: "best",
+            device_order: "best",
+            strict_cel: false,
+            effort_steps: 1,
+        },
         pods: vec![pod()],
         groups: vec![GroupView {
             namespace: "n".into(),

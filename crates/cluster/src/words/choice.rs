@@ -18,7 +18,7 @@ pub fn costs_more(best: &Cost, other: &Cost, nodes: Nodes<'_>) -> Vec<String> {
     }));
     devices(&best.devices, &other.devices, nodes, &mut add);
     let soft = more(best.soft, other.soft);
-    add((soft > 0).then(|| format!("the pod's wishes for nodes are met less, by {soft}")));
+    add((soft > 0).then(|| format!("wishes about nodes and pods are met less, by {soft}")));
     harm(&best.harm, &other.harm, &mut add);
     all
 }

@@ -92,6 +92,18 @@ fn relax(object: &Target, what: &Relaxation) -> String {
         Relaxation::NodeAffinity => {
             format!("It fits if {object} drops its required node affinity.")
         }
+        Relaxation::HostPort(port) => {
+            format!("It fits if {object} does without the host port {port}.")
+        }
+        Relaxation::PodAffinity => {
+            format!("It fits if {object} drops its required affinity to other pods.")
+        }
+        Relaxation::PodAntiAffinity => {
+            format!("It fits if {object} drops its required anti-affinity to other pods.")
+        }
+        Relaxation::Spread(key) => {
+            format!("It fits if {object} need not be spread over {key}.")
+        }
         Relaxation::NodeName => format!("It fits if {object} names no node itself."),
         Relaxation::Gate(name) => {
             format!("It fits once the scheduling gate {name} of {object} is lifted.")

@@ -4,6 +4,7 @@
 
 mod admission;
 mod amount;
+mod around;
 mod choice;
 mod cure;
 mod joint;
@@ -17,6 +18,8 @@ pub(crate) use admission::{
     added, exceeded, refused, runtime_class_unknown, why_exceeded, why_never, why_refused,
 };
 pub use amount::{of_devices, of_node};
+pub(crate) use around::pods;
+pub use around::promised_note;
 pub use choice::{costs_more, equal_sets, rival};
 pub use cure::{cure_sentence, cures_cut};
 pub use others::{OtherDevices, OtherName, others, part, part_of};
@@ -59,6 +62,7 @@ pub fn short(reason: Reason) -> &'static str {
         Reason::NodeUnschedulable => "cordoned",
         Reason::NodeTaint => "with a taint that is not tolerated",
         Reason::NodeAffinity => "outside the pod's node selector or affinity",
+        Reason::PortsTaken => "where a host port is taken",
         Reason::TooManyPods => "full of pods",
         Reason::InsufficientCpu => "with too little cpu",
         Reason::InsufficientMemory => "with too little memory",
@@ -73,6 +77,11 @@ pub fn short(reason: Reason) -> &'static str {
         Reason::StorageShort => "with too little room to make a volume",
         Reason::VolumeGone => "asked for a PersistentVolume that does not exist",
         Reason::VolumeZone => "outside the zone of a PersistentVolume",
+        Reason::SpreadKeyMissing => "without the label of a spread constraint",
+        Reason::SpreadUnmet => "where one more pod would skew the spread",
+        Reason::PodAffinityUnmet => "without the pods that it must be near",
+        Reason::PodAntiAffinityUnmet => "with pods that it must be away from",
+        Reason::RepelledByPod => "with pods that must be away from it",
         Reason::ClaimElsewhere => "out of reach of an allocated claim",
         Reason::BindingFailed => "where the allocation of a claim has failed",
         Reason::PoolIncomplete => "with a pool that is being republished",

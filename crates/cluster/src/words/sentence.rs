@@ -2,7 +2,7 @@
 
 use phalanx_engine::{DeviceFacts, Example, Facts, Level, Name, Reason, Unmet};
 
-use super::{amount, count, domain, joint, taint};
+use super::{amount, around, count, domain, joint, taint};
 use crate::finding::UNREAD;
 use crate::lower::Failing;
 
@@ -17,6 +17,8 @@ pub struct Words {
     pub selector: Option<SelectorWords>,
     /// The example's device's value of the attribute that a constraint reads.
     pub value: Option<String>,
+    /// The pods that a rule means, or the one that is in the way.
+    pub pods: Option<String>,
     /// The requests that can't be met together, in the order of the facts.
     pub parts: Vec<PartWords>,
     /// The names of the devices by which values or domains are named, in their order.
@@ -120,6 +122,13 @@ fn write(reason: Reason, example: &Example, words: &Words, device: Option<String
                 claim.0.name, failure.device.device
             )
         }
+        Facts::Port { asked, taken } => around::port_taken(asked, taken, words.pods.as_deref()),
+        Facts::Spread { key, value, here, least, max_skew } => {
+            around::spread(key, value.as_ref(), (*here, *least, *max_skew))
+        }
+        Facts::Pods { key, value, .. } => {
+            around::near(reason, key, value.as_ref(), words.pods.as_deref())
+        }
         Facts::Subject { subject, .. } if reason == Reason::AlignUnmet => counted(subject),
         Facts::Subject { subject, detail } => object(reason, Some(subject), detail),
         Facts::None => {
@@ -179,18 +188,18 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
     if detail.as_str() == UNREAD {
         return unread(reason, name);
     }
-    let of_pod = |text: String| match detail.as_str() {
-        "" => text,
-        entry => format!("{text} (claim {entry} of the pod)"),
+    let of_pod = |what: &str, says: &str| match detail.as_str() {
+        "" => format!("{what} {name} {says}"),
+        entry => format!("{what} {name} {says} (claim {entry} of the pod)"),
     };
     let text = match reason {
         Reason::AdmissionRefused => "the API server would refuse the pod".to_owned(),
         Reason::QuotaExceeded => format!("ResourceQuota {name} is in the way"),
         Reason::Gated => format!("the scheduling gate {name} keeps it back"),
-        Reason::ClaimMissing => return of_pod(format!("claim {name} does not exist")),
-        Reason::TemplateMissing => return of_pod(format!("claim template {name} does not exist")),
-        Reason::ClaimOfOther => return of_pod(format!("claim {name} was made for another pod")),
-        Reason::ClaimDeleting => return of_pod(format!("claim {name} is being deleted")),
+        Reason::ClaimMissing => return of_pod("claim", "does not exist"),
+        Reason::TemplateMissing => return of_pod("claim template", "does not exist"),
+        Reason::ClaimOfOther => return of_pod("claim", "was made for another pod"),
+        Reason::ClaimDeleting => return of_pod("claim", "is being deleted"),
         Reason::ClassMissing if detail.is_empty() => format!("device class {name} does not exist"),
         Reason::ClassMissing => {
             return format!("request {detail} names the device class {name}, which does not exist");
@@ -239,11 +248,17 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
         | Reason::VolumeGone
         | Reason::VolumeZone
         | Reason::NodeTaint
+        | Reason::PortsTaken
         | Reason::TooManyPods
         | Reason::InsufficientCpu
         | Reason::InsufficientMemory
         | Reason::InsufficientEphemeral
         | Reason::InsufficientScalar
+        | Reason::SpreadKeyMissing
+        | Reason::SpreadUnmet
+        | Reason::PodAffinityUnmet
+        | Reason::PodAntiAffinityUnmet
+        | Reason::RepelledByPod
         | Reason::ClaimElsewhere
         | Reason::BindingFailed
         | Reason::NoDevices
@@ -385,11 +400,17 @@ fn devices(case: &Case<'_>) -> String {
         | Reason::NodeUnschedulable
         | Reason::NodeTaint
         | Reason::NodeAffinity
+        | Reason::PortsTaken
         | Reason::TooManyPods
         | Reason::InsufficientCpu
         | Reason::InsufficientMemory
         | Reason::InsufficientEphemeral
         | Reason::InsufficientScalar
+        | Reason::SpreadKeyMissing
+        | Reason::SpreadUnmet
+        | Reason::PodAffinityUnmet
+        | Reason::PodAntiAffinityUnmet
+        | Reason::RepelledByPod
         | Reason::ClaimElsewhere
         | Reason::BindingFailed => super::short(case.reason).to_owned(),
     }

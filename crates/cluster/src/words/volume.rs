@@ -40,6 +40,12 @@ pub(super) fn sentence(reason: Reason, facts: &VolumeFacts) -> String {
         Reason::VolumeZone => zone(&claim, volume, facts),
         Reason::AdmissionRefused
         | Reason::QuotaExceeded
+        | Reason::PortsTaken
+        | Reason::SpreadKeyMissing
+        | Reason::SpreadUnmet
+        | Reason::PodAffinityUnmet
+        | Reason::PodAntiAffinityUnmet
+        | Reason::RepelledByPod
         | Reason::Gated
         | Reason::ClaimMissing
         | Reason::TemplateMissing

@@ -9,7 +9,7 @@ use phalanx_cluster::plan::{PlanOptions, plan, why};
 use phalanx_cluster::raise::{Write, raise};
 use phalanx_cluster::world::World;
 use phalanx_cluster::{Gate, Lowering, ObjectEvent, Source};
-use phalanx_engine::{DeviceOrder, GroupKey, Name, Policy, Scoped, Status, audit};
+use phalanx_engine::{DeviceOrder, GroupKey, Name, NodeOrder, Policy, Scoped, Status, audit};
 use phalanx_objects::Quantity;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,8 @@ use super::question::{Question, claim_name};
 use super::shared::{lines, list, text};
 
 /// Upstream's order, to the letter.
-const UPSTREAM: Policy = Policy { device_order: DeviceOrder::Upstream, strict_cel: true };
+const UPSTREAM: Policy =
+    Policy { node_order: NodeOrder::Best, device_order: DeviceOrder::Upstream, strict_cel: true };
 
 /// Every share has this ID in the recorded results.
 const SHARE: &str = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa";

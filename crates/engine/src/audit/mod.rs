@@ -3,9 +3,11 @@
 //! only what the decision adds is judged.
 //!
 //! It shares with the search how seats are taken and what a node sees of devices; the rules of nodes
-//! stand in [`rules`], those of devices in the device module's judge, and the pods of a node are
-//! added up here from the facts, not read from its ledger.
+//! stand in [`rules`], those of the pods around a node in [`pods`], those of volumes in [`volumes`],
+//! those of devices in the device module's judge, and the pods of a node are added up here from the
+//! facts, not read from its ledger.
 
+pub(crate) mod pods;
 pub(crate) mod rules;
 pub(crate) mod volumes;
 
@@ -14,9 +16,12 @@ use std::collections::BTreeMap;
 use crate::cost::Cost;
 use crate::decision::{Act, Decision, Verdict};
 use crate::device::{self, Pick, Toll, Want};
-use crate::facts::{ClaimSpec, ClaimUse, Minimum, Request, Role, Seat};
-use crate::name::{GroupKey, NodeKey, Shared};
+use crate::facts::{ClaimSpec, ClaimUse, Minimum, Node, Phase, Request, Role, Seat};
+use crate::name::{GroupKey, NodeKey, PodKey, Shared};
 use crate::state::State;
+use crate::storage::VolumeGrant;
+use pods::{Scene, Seated};
+use volumes::mounted;
 
 /// A rule that a decision breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +36,14 @@ pub struct Violation {
 
 /// Every rule that the decision breaks, act by act, each judged on what the acts before it left.
 pub fn audit(state: &State, decision: &Decision) -> Vec<Violation> {
-    let asked = asked_by_node(state);
-    let mut audit = Audit { state: state.clone(), asked, violations: Vec::new() };
+    let facts = state.nodes.iter().filter_map(|(_, key, row)| Some((key, row.fact.clone()?)));
+    let mut audit = Audit {
+        state: state.clone(),
+        nodes: facts.map(|(key, node)| (key.clone(), node)).collect(),
+        seated: seated(state),
+        promised: promised(state),
+        violations: Vec::new(),
+    };
     audit.verdicts(decision);
     for act in &decision.acts {
         match act {
@@ -47,33 +58,52 @@ pub fn audit(state: &State, decision: &Decision) -> Vec<Violation> {
     audit.violations
 }
 
-/// What the pods of each node ask for: those that are bound, and seats in flight.
-fn asked_by_node(state: &State) -> BTreeMap<NodeKey, Vec<Shared<Request>>> {
-    let mut asked: BTreeMap<NodeKey, Vec<Shared<Request>>> = BTreeMap::new();
-    let request = |group: &GroupKey, role: u16| {
-        let fact = state.groups.find(group)?.fact.as_ref()?;
-        Some(fact.roles.get(usize::from(role))?.request.clone())
-    };
+/// The request of a role.
+fn request_of(state: &State, group: &GroupKey, role: u16) -> Option<Shared<Request>> {
+    let fact = state.groups.find(group)?.fact.as_ref()?;
+    Some(fact.roles.get(usize::from(role))?.request.clone())
+}
+
+/// The pods on nodes: those that are bound, and seats in flight.
+fn seated(state: &State) -> Vec<Seated> {
+    let mut all = Vec::new();
     for (_, _, member) in state.members.iter() {
         let (Some(fact), Some(node)) = (&member.fact, member.node()) else { continue };
-        asked.entry(node.clone()).or_default().extend(request(&fact.group, fact.role));
+        let Some(request) = request_of(state, &fact.group, fact.role) else { continue };
+        let staying = matches!(fact.phase, Phase::Bound(_));
+        all.push(Seated { node: node.clone(), request, staying });
     }
     for flight in state.flights.values() {
         for seat in &flight.seats {
             let shown = seat.pod.as_ref().and_then(|pod| state.members.find(pod)?.node());
-            if shown.is_none() {
-                let asked = asked.entry(seat.node.clone()).or_default();
-                asked.extend(request(&flight.group, seat.role));
+            let request = request_of(state, &flight.group, seat.role);
+            if let (None, Some(request)) = (shown, request) {
+                all.push(Seated { node: seat.node.clone(), request, staying: true });
             }
         }
     }
-    asked
+    all
+}
+
+/// The pods that wait with a node promised to them, with their priority.
+fn promised(state: &State) -> BTreeMap<PodKey, (i32, Seated)> {
+    let waiting = |(_, key, member): (u32, &PodKey, &crate::state::MemberState)| {
+        let fact = member.fact.as_ref().filter(|fact| fact.phase.is_pending())?;
+        let node = fact.nominated.clone().filter(|_| !state.flight_pods.contains_key(key))?;
+        let priority = state.groups.find(&fact.group)?.fact.as_ref()?.priority;
+        let request = request_of(state, &fact.group, fact.role)?;
+        Some((key.clone(), (priority, Seated { node, request, staying: true })))
+    };
+    state.members.iter().filter_map(waiting).collect()
 }
 
 struct Audit {
     state: State,
-    /// What the pods of each node ask for, those placed by the acts before included.
-    asked: BTreeMap<NodeKey, Vec<Shared<Request>>>,
+    nodes: BTreeMap<NodeKey, Node>,
+    /// The pods on nodes, those placed by the acts before included.
+    seated: Vec<Seated>,
+    /// The pods for which room is kept, without those.
+    promised: BTreeMap<PodKey, (i32, Seated)>,
     violations: Vec<Violation>,
 }
 
@@ -157,15 +187,15 @@ impl Audit {
         let node = node.ok_or("a seat is on a node that exists")?;
         rules::admits(&request.node, &seat.node, node)
             .map_err(|reason| format!("the node passes {}", reason.code()))?;
-        let asked = self.asked.entry(seat.node.clone()).or_default();
-        let used: Vec<_> = asked.iter().map(|r| &r.resources).collect();
         let by_devices = rules::by_devices(&request, node);
-        rules::room(&request.resources, node, &used, &by_devices)
-            .map_err(|reason| format!("there is room: {}", reason.code()))?;
-        asked.push(request.clone());
-        self.volumes(&request, seat)?;
+        self.among_pods(group, seat, &request, node)?;
         if request.features.iter().any(|feature| !node.features.contains(feature)) {
             return Err("the node declares the features that are needed".to_owned());
+        }
+        let pod = Seated { node: seat.node.clone(), request: request.clone(), staying: true };
+        self.seated.push(pod);
+        if let Some(pod) = &seat.pod {
+            self.promised.remove(pod);
         }
         let at = request.claims.len() as u16;
         let mut wanted = self.wanted(&request, seat)?;
@@ -181,29 +211,59 @@ impl Audit {
         self.devices(slot, seat, &request, &wanted)
     }
 
-    /// What becomes of the claims on volumes is what becomes of them on this node.
-    fn volumes(&self, request: &Request, seat: &Seat) -> Result<(), String> {
-        if request.volumes.is_empty() && seat.volumes.is_empty() {
-            return Ok(());
+    /// Judges a seat among the pods on nodes, first with those that its node is promised to.
+    fn among_pods(
+        &self,
+        group: u32,
+        seat: &Seat,
+        request: &Request,
+        node: &Node,
+    ) -> Result<(), String> {
+        let priority = self.state.groups.at(group).fact.as_ref().map_or(0, |fact| fact.priority);
+        let kept = self.promised.iter().filter(|(pod, (of, promised))| {
+            seat.pod.as_ref() != Some(*pod) && *of >= priority && promised.node == seat.node
+        });
+        let kept: Vec<Seated> = kept.map(|(_, (_, promised))| promised.clone()).collect();
+        let by_devices = rules::by_devices(request, node);
+        for promised in [kept.as_slice(), &[]] {
+            let all = self.seated.iter().chain(promised);
+            let here: Vec<&Seated> = all.filter(|pod| pod.node == seat.node).collect();
+            pods::ports(request, here.iter().copied())
+                .map_err(|reason| format!("ports are free: {}", reason.code()))?;
+            let used: Vec<_> = here.iter().map(|pod| &pod.request.resources).collect();
+            rules::room(&request.resources, node, &used, &by_devices)
+                .map_err(|reason| format!("there is room: {}", reason.code()))?;
+            let scene = Scene { nodes: &self.nodes, pods: &self.seated, promised };
+            scene
+                .admits(request, &seat.node)
+                .map_err(|reason| format!("other pods allow it: {}", reason.code()))?;
+            let lawful = self.volumes(request, seat, promised)?;
+            if promised.is_empty() && lawful != seat.volumes {
+                return Err(format!("its claims get {lawful:?}, not {:?}", seat.volumes));
+            }
+        }
+        Ok(())
+    }
+
+    /// What becomes of the claims on volumes on the seat's node, with these pods there too.
+    fn volumes(
+        &self,
+        request: &Request,
+        seat: &Seat,
+        promised: &[Seated],
+    ) -> Result<Vec<VolumeGrant>, String> {
+        if request.volumes.is_empty() {
+            return Ok(Vec::new());
         }
         let facts = self.state.storage_facts();
         let exists = |key: &NodeKey| self.state.nodes.find(key).and_then(|n| n.fact.as_ref());
         let broken = |reason: crate::Reason| format!("its volumes pass {}", reason.code());
         volumes::before_nodes(&facts, &request.volumes).map_err(broken)?;
-        let mut others: Vec<volumes::Mounted<'_>> = Vec::new();
-        for (node, pods) in self.asked.iter().filter(|(key, _)| exists(key).is_some()) {
-            // The last on its own node is the seat itself.
-            let own = usize::from(*node == seat.node);
-            let all = pods.iter().take(pods.len() - own);
-            others.extend(all.map(|pod| (node, &*pod.volumes)));
-        }
         let node = exists(&seat.node).ok_or("a seat is on a node that exists")?;
-        let lawful = volumes::on_node(&facts, &others, &request.volumes, &seat.node, node)
-            .map_err(broken)?;
-        if lawful != seat.volumes {
-            return Err(format!("its claims get {lawful:?}, not {:?}", seat.volumes));
-        }
-        Ok(())
+        let there = self.seated.iter().filter(|pod| exists(&pod.node).is_some());
+        let (others, promised) = (mounted(there), mounted(promised));
+        volumes::on_node(&facts, &others, &promised, &request.volumes, &seat.node, node)
+            .map_err(broken)
     }
 
     /// The claims that are still to be allocated; those that are must be usable from the node.

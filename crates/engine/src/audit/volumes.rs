@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::pods::Seated;
 use super::rules;
 use crate::facts::{Node, NodeTerm};
 use crate::name::{Name, NodeKey, VolumeClaimKey, VolumeKey};
@@ -12,6 +13,11 @@ use crate::storage::{AccessModes, Disk, NodeStorage, Volume, VolumeClaim, Volume
 
 /// A pod that is on a node: what it mounts there.
 pub(crate) type Mounted<'a> = (&'a NodeKey, &'a [VolumeUse]);
+
+/// What these pods mount.
+pub(crate) fn mounted<'a>(pods: impl IntoIterator<Item = &'a Seated>) -> Vec<Mounted<'a>> {
+    pods.into_iter().map(|pod| (&pod.node, &*pod.request.volumes)).collect()
+}
 
 /// The claim behind something that a pod mounts, where there is one.
 fn claim_of<'a>(facts: &'a StorageFacts, mounted: &'a VolumeUse) -> Option<&'a VolumeClaim> {
@@ -89,10 +95,13 @@ pub(crate) fn before_nodes(facts: &StorageFacts, volumes: &[VolumeUse]) -> Resul
 pub(crate) fn on_node(
     facts: &StorageFacts,
     others: &[Mounted<'_>],
+    promised: &[Mounted<'_>],
     volumes: &[VolumeUse],
     key: &NodeKey,
     node: &Node,
 ) -> Result<Vec<VolumeGrant>, Reason> {
+    let on_nodes = others;
+    let others = &[others, promised].concat();
     let here = || others.iter().filter(|(at, _)| *at == key).flat_map(|(_, all)| *all);
     for one in volumes {
         if here().any(|other| same_disk(one, other)) {
@@ -103,7 +112,8 @@ pub(crate) fn on_node(
         let VolumeUse::Claim(_) = mounted else { continue };
         let alone =
             claim_of(facts, mounted).is_some_and(|claim| claim.modes.covers(AccessModes::ONCE_POD));
-        if alone && others.iter().any(|(_, all)| all.contains(mounted)) {
+        // kube-scheduler looks who uses it before it thinks of pods with a promised node.
+        if alone && on_nodes.iter().any(|(_, all)| all.contains(mounted)) {
             return Err(Reason::VolumeClaimInUse);
         }
     }

@@ -1,16 +1,23 @@
 //! Checks: may this request go to this node? Each returns its reason.
 //!
 //! The order is kube-scheduler's default filter order: NodeName, NodeUnschedulable,
-//! TaintToleration, NodeAffinity, NodeResourcesFit, VolumeRestrictions, NodeVolumeLimits,
-//! VolumeBinding, VolumeZone, DynamicResources, NodeDeclaredFeatures. [`fact`] holds those that depend
-//! on the node's fact alone, [`room`] the ledger's, [`volumes`] those of volumes, [`claims`] those of
-//! claims and devices, [`features`] the last.
+//! TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, VolumeRestrictions, NodeVolumeLimits,
+//! VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources,
+//! NodeDeclaredFeatures. [`fact`] holds those that depend on the node's fact alone, [`ports`] and
+//! [`room`] those of what its pods have, [`volumes`] those of volumes, [`around`] those of pods on all
+//! nodes ([`spread`], [`near`]; [`wishes`] only weigh), [`claims`] those of claims and devices,
+//! [`features`] the last.
 
+pub(crate) mod around;
 pub(crate) mod claims;
 pub(crate) mod fact;
 pub(crate) mod features;
+mod near;
+pub(crate) mod ports;
 pub(crate) mod room;
+pub(crate) mod spread;
 pub(crate) mod volumes;
+pub(crate) mod wishes;
 
 use crate::decision::Facts;
 use crate::facts::Request;

@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::scores;
 use super::search::{Ask, Search};
 use crate::check::Failing;
 use crate::check::fact::{self, Health};
 use crate::cost::Cost;
 use crate::decision::Why;
-use crate::policy::{Effort, Policy};
+use crate::policy::{Effort, NodeOrder, Policy};
 use crate::reason::{Reason, Status};
 use crate::state::State;
 
@@ -151,7 +152,7 @@ impl Column {
             && self.policy == *search.policy
             && self.effort == search.effort
             && self.versions == versions;
-        self.ask = ask.clone();
+        self.ask = Ask { around: None, ..ask.clone() };
         if !same {
             self.why = None;
             self.policy = *search.policy;
@@ -225,7 +226,8 @@ impl Column {
             Fact::Soft(soft) => soft,
             Fact::Answered(answer) => return answer,
         };
-        match search.rest(state, &self.ask, slot, soft) {
+        // What pods on other nodes make of it is asked over the column.
+        match search.rest(state, &self.ask, slot, soft, |_, _, _| Ok(0)) {
             Ok(fit) => Answer::Fits(fit.cost),
             Err(failing) => fails(&failing),
         }
@@ -233,16 +235,52 @@ impl Column {
 
     /// The node to take: least cost, then name. None if nothing fits, or if an error on some node
     /// ends the attempt on all of them.
-    pub(crate) fn best(&self) -> Option<u32> {
-        if self.fatal > 0 {
+    pub(crate) fn best(&self, state: &State, ask: &Ask) -> Option<u32> {
+        let answer = |slot| ask.over(state, slot, self.cells[slot as usize].answer);
+        let is_fatal = |slot| matches!(answer(slot), Answer::Fails { fatal: true, .. });
+        let fatal =
+            self.fatal > 0 && (ask.around.is_none() || (0..self.cells.len() as u32).any(is_fatal));
+        if fatal {
             return None;
         }
-        self.ranked.first().map(|(_, _, slot)| *slot)
+        if self.policy.node_order == NodeOrder::Scores {
+            let fits = self.ranked.iter().filter_map(|(_, rank, slot)| match answer(*slot) {
+                Answer::Fits(cost) => Some((*rank, *slot, cost)),
+                Answer::Fails { .. } | Answer::Gone => None,
+            });
+            return scores::best(state, ask, &fits.collect::<Vec<_>>());
+        }
+        if ask.wishes() {
+            return self.best_by_wishes(answer);
+        }
+        let mut fit = self.ranked.iter().map(|(_, _, slot)| *slot);
+        fit.find(|slot| matches!(answer(*slot), Answer::Fits(_)))
+    }
+
+    /// The node to take where wishes about pods come on top of what each costs by itself.
+    fn best_by_wishes(&self, answer: impl Fn(u32) -> Answer) -> Option<u32> {
+        let mut best: Option<(Cost, u32, u32)> = None;
+        for (cost, rank, slot) in &self.ranked {
+            // Wishes only add: what costs more without them costs more.
+            if best.is_some_and(|(least, ..)| *cost > least) {
+                break;
+            }
+            if let Answer::Fits(with) = answer(*slot) {
+                let one = (with, *rank, *slot);
+                best = Some(best.map_or(one, |known| known.min(one)));
+            }
+        }
+        best.map(|(_, _, slot)| slot)
     }
 
     /// The answer of each node, in order of name.
-    pub(super) fn answers(&self, ranks: &Ranks) -> impl Iterator<Item = (u32, Answer)> {
-        let of = |slot: &u32| (*slot, self.cells[*slot as usize].answer);
+    pub(super) fn answers(
+        &self,
+        state: &State,
+        ask: &Ask,
+        ranks: &Ranks,
+    ) -> impl Iterator<Item = (u32, Answer)> {
+        let of = |slot: &u32| (*slot, ask.over(state, *slot, self.cells[*slot as usize].answer));
         ranks.slots().iter().map(of)
     }
 }

@@ -4,9 +4,11 @@
 //! at the end everything is given back and the state is as it was. The reference without caches
 //! goes the same way with nothing remembered.
 
+mod around;
 mod column;
 mod probe;
 mod refuse;
+mod scores;
 mod search;
 mod trial;
 mod why;
@@ -14,6 +16,7 @@ mod why;
 use rustc_hash::FxHashMap;
 
 use crate::change::Change;
+use crate::check::around::Grids;
 use crate::decision::{Decision, Report, Revision};
 use crate::facts::Request;
 use crate::name::{GroupKey, NodeKey, Shared, Timestamp};
@@ -40,6 +43,8 @@ pub(crate) struct Caches {
     /// Whether a request would fit the healed and emptied cluster, with the version, policy and
     /// effort that it holds for.
     never: FxHashMap<Shared<Request>, refuse::Remembered>,
+    /// The domains of requests that are spread, with the version of the hardware that they hold for.
+    grids: FxHashMap<Shared<Request>, (u64, Grids)>,
     asked: u64,
 }
 

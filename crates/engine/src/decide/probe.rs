@@ -6,7 +6,7 @@ use super::trial::{Opening, Trial, before};
 use crate::check::{all_before_nodes, claims};
 use crate::decision::{Choice, Example, NodeReport, Offered, Report, Verdict};
 use crate::name::{GroupKey, NodeKey};
-use crate::policy::DeviceOrder;
+use crate::policy::{DeviceOrder, NodeOrder};
 use crate::reason::Reason;
 
 impl Trial<'_> {
@@ -57,7 +57,9 @@ impl Trial<'_> {
 
     /// What is chosen for an opening, beside what else there is.
     fn choice(&mut self, slot: u32, opening: &Opening, nodes: &[NodeReport]) -> Option<Choice> {
-        if self.policy.device_order == DeviceOrder::Upstream {
+        if self.policy.device_order == DeviceOrder::Upstream
+            || self.policy.node_order == NodeOrder::Scores
+        {
             return None;
         }
         // Nodes come in order of name: of equals the first is taken.
@@ -73,7 +75,7 @@ impl Trial<'_> {
         let node = self.state.nodes.slot(&best_seat.node)?;
         let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
         let resolved = self.resolve(request, opening).ok()?;
-        let ask = Ask::new(request, self.state.request(request).clone(), resolved);
+        let ask = self.ask(slot, opening, resolved);
         let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
         let mut search = Search::new(self.policy, self.effort, memo);
         let fit = search.node(self.state, &ask, node).ok()?;
@@ -111,8 +113,8 @@ impl Trial<'_> {
         let mut nodes = Vec::new();
         match self.resolve(request, opening) {
             Ok(resolved) => {
-                let ask = Ask::new(request, self.state.request(request).clone(), resolved);
-                nodes.extend(on.iter().map(|node| self.node_report(&ask, opening, *node)));
+                let ask = self.ask(slot, opening, resolved);
+                nodes.extend(on.iter().map(|node| self.node_report(&ask, slot, opening, *node)));
             }
             Err(_) => {
                 let (request, asker) = (self.state.request(request), self.asker(opening));
@@ -123,15 +125,18 @@ impl Trial<'_> {
         (object, nodes)
     }
 
-    fn node_report(&mut self, ask: &Ask, opening: &Opening, node: u32) -> NodeReport {
+    fn node_report(&mut self, ask: &Ask, group: u32, opening: &Opening, node: u32) -> NodeReport {
         let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
         let mut search = Search::new(self.policy, self.effort, memo);
-        let failing = search.all_checks(self.state, ask, node);
+        let mut failing = search.all_checks(self.state, ask, node);
         let (fit, counted) = match search.node(self.state, ask, node) {
             Ok(fit) => (Some(fit), None),
             Err(first) => (None, Some(first.reason)),
         };
         self.spent += search.spent;
+        if let Some(before) = self.with_promised(ask, group, opening, node) {
+            failing = before;
+        }
         NodeReport {
             node: self.state.nodes.key(node).clone(),
             offer: fit.map(|fit| (fit.cost, self.seat_on(opening, node, &fit), fit.proof)),

@@ -3,7 +3,8 @@
 //!
 //! A node's health is its cordon and its `node.kubernetes.io/` taints; a device's is its taints.
 //! While a pool that a node sees is being republished, nobody can say what it will hold, so nothing
-//! is refused on that node's account.
+//! is refused on that node's account. And pods that the pod must be near may come anywhere: of what it
+//! asks of other pods only the labels that its domains need stay in the way.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use rustc_hash::FxHashMap;
 use super::search::{Ask, Search, device_failing, room_failing};
 use super::trial::{Opening, Trial};
 use super::why::{Rows, count};
+use crate::check::around;
 use crate::check::claims::Wanted;
 use crate::check::fact::{self, Health};
 use crate::check::{Failing, before_nodes, features, volumes};
@@ -117,10 +119,14 @@ impl Ideal<'_> {
         if let Some(failing) = room_failing(state, ask, node, &empty).into_iter().next() {
             return Err(failing);
         }
-        let undeclared = features::declared(&ask.request.features, node);
+        let (apart, undeclared) = (
+            around::when_empty(&ask.request, node),
+            features::declared(&ask.request.features, node),
+        );
         if let Some(mounts) = &ask.mounts {
             volumes::first(state, &ask.request, mounts, slot)?;
         }
+        apart?;
         let wanted = self.search.wanted(state, ask, slot)?;
         self.search.look_at_devices(state, slot);
         let Some(devices) = state.nodes.at(slot).devices.as_deref() else { return undeclared };

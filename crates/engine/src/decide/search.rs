@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::check::around::Around;
 use crate::check::claims::{Pinned, Resolved, Wanted, reachable};
 use crate::check::fact::{self, Health};
 use crate::check::volumes::{self, Mounts};
-use crate::check::{Failing, features, room};
+use crate::check::wishes::Wishes;
+use crate::check::{Failing, features, ports, room};
 use crate::cost::{Cost, Harm, TopologyCost};
 use crate::decision::{DeviceFacts, Facts, Proof};
 use crate::device::{self, Failure, Offer, Rivals, Shape, Usage, UsageKey, Want};
@@ -22,6 +24,8 @@ use crate::reason::{DeviceStage, Reason, Status};
 use crate::state::{Ledger, NodeDevices, State};
 use crate::storage::VolumeGrant;
 
+use super::column::{Answer as Column, fails};
+
 /// A request with its claims resolved: what is asked of each node.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
@@ -30,13 +34,86 @@ pub(crate) struct Ask {
     pub(crate) request: Shared<Request>,
     pub(crate) pinned: Vec<Pinned>,
     pub(crate) wanted: Shared<Wanted>,
+    /// What pods on other nodes mean for it, where they mean anything.
+    pub(crate) around: Option<Arc<Around>>,
+    /// Its volumes, where they decide anything.
     pub(crate) mounts: Option<Arc<Mounts>>,
 }
 
 impl Ask {
     pub(crate) fn new(slot: u32, request: Shared<Request>, resolved: Resolved) -> Self {
         let Resolved { pinned, wanted, mounts } = resolved;
-        Self { slot, request, pinned, wanted: Shared::new(wanted), mounts }
+        Self { slot, request, pinned, wanted: Shared::new(wanted), around: None, mounts }
+    }
+
+    /// What refuses the pod on a node once the pods are there that the node is promised to.
+    fn promised(&self, slot: u32) -> Option<&Failing> {
+        self.around.as_ref()?.promised.get(&slot)
+    }
+
+    /// What pods on other nodes make of a node that passes the checks before: the wishes not met.
+    pub(super) fn around(&self, state: &State, slot: u32) -> Result<u32, Failing> {
+        self.around.as_ref().map_or(Ok(0), |around| around.on(state, &self.request, slot))
+    }
+
+    /// Whether pods on other nodes make a node more or less welcome.
+    pub(super) fn wishes(&self) -> bool {
+        self.wished().is_some()
+    }
+
+    fn wished(&self) -> Option<&Wishes> {
+        self.around.as_ref()?.wished()
+    }
+
+    /// kube-scheduler's InterPodAffinity scores of the nodes that fit: from the least to the greatest
+    /// sum of weights.
+    pub(super) fn pod_affinity_scores(&self, state: &State, slots: &[u32]) -> Vec<i64> {
+        let Some(wishes) = self.wished() else { return vec![0; slots.len()] };
+        let rules = self.request.near.as_deref();
+        let weight = |slot: &u32| {
+            let node = state.nodes.at(*slot).fact.as_ref();
+            node.map_or(0, |node| wishes.weight(rules, node))
+        };
+        let raw: Vec<i64> = slots.iter().map(weight).collect();
+        let (least, most) = (raw.iter().min().copied(), raw.iter().max().copied());
+        let (least, range) = (least.unwrap_or(0), most.unwrap_or(0) - least.unwrap_or(0));
+        let score = |raw: i64| match range {
+            0 => 0,
+            _ => (100.0 * ((raw - least) as f64 / range as f64)) as i64,
+        };
+        raw.into_iter().map(score).collect()
+    }
+
+    /// kube-scheduler's PodTopologySpread scores of the nodes that fit.
+    pub(super) fn spread_scores(&self, state: &State, slots: &[u32]) -> Vec<i64> {
+        let spread = self.wished().and_then(Wishes::spread).zip(self.request.near.as_deref());
+        match spread {
+            Some((spread, rules)) => spread.scores(state, &rules.spread_wishes, slots),
+            None => vec![0; slots.len()],
+        }
+    }
+
+    /// A column's answer for a node, with what pods on other nodes make of it.
+    pub(super) fn over(&self, state: &State, slot: u32, answer: Column) -> Column {
+        let Some(around) = &self.around else { return answer };
+        if let Some(failing) = self.promised(slot) {
+            return fails(failing);
+        }
+        let before = match answer {
+            Column::Gone => true,
+            Column::Fits(_) => false,
+            Column::Fails { reason, .. } => Around::comes_after(reason),
+        };
+        if before {
+            return answer;
+        }
+        match (around.on(state, &self.request, slot), answer) {
+            (Ok(unmet), Column::Fits(cost)) => {
+                Column::Fits(Cost { soft: cost.soft.saturating_add(unmet), ..cost })
+            }
+            (Ok(_), Column::Fails { .. } | Column::Gone) => answer,
+            (Err(failing), _) => fails(&failing),
+        }
     }
 }
 
@@ -126,35 +203,42 @@ impl<'a> Search<'a> {
 
     /// The answer of one node.
     pub(crate) fn node(&mut self, state: &mut State, ask: &Ask, slot: u32) -> Result<Fit, Failing> {
+        if let Some(failing) = ask.promised(slot) {
+            return Err(failing.clone());
+        }
         let row = state.nodes.at(slot);
         let Some(node) = &row.fact else {
             return Err(Failing::new(Reason::NodeName, Status::UnschedulableAndUnresolvable));
         };
         let soft = fact::first(&ask.request.node, state.nodes.key(slot), node, Health::AsIs)?;
-        self.rest(state, ask, slot, soft)
+        self.rest(state, ask, slot, soft, Ask::around)
     }
 
-    /// The answer of one node whose own fact passed with this soft cost.
+    /// The answer of one node whose own fact passed with this soft cost. `around` says what pods on
+    /// other nodes make of it, where that is asked here.
     pub(crate) fn rest(
         &mut self,
         state: &mut State,
         ask: &Ask,
         slot: u32,
-        soft: u32,
+        mut soft: u32,
+        around: impl Fn(&Ask, &State, u32) -> Result<u32, Failing>,
     ) -> Result<Fit, Failing> {
         self.spent += 1;
         let row = state.nodes.at(slot);
-        if let Some(node) = &row.fact
-            && !room::fits(&state.requests.at(ask.slot).charge, node, &row.ledger)
-        {
-            let failing = room_failing(state, ask, node, &row.ledger);
-            return Err(failing.into_iter().next().unwrap_or_else(no_room));
+        if let Some(node) = &row.fact {
+            ports::free(&ask.request.ports, &row.ports)?;
+            if !room::fits(&state.requests.at(ask.slot).charge, node, &row.ledger) {
+                let failing = room_failing(state, ask, node, &row.ledger);
+                return Err(failing.into_iter().next().unwrap_or_else(no_room));
+            }
         }
         let grants = match &ask.mounts {
             Some(mounts) => volumes::first(state, &ask.request, mounts, slot)?,
             None => Vec::new(),
         };
         if let Some(node) = &state.nodes.at(slot).fact {
+            soft = soft.saturating_add(around(ask, state, slot)?);
             reachable(&ask.pinned, state.nodes.key(slot), &node.labels)?;
         }
         let wanted = self.wanted(state, ask, slot)?;
@@ -316,11 +400,15 @@ impl<'a> Search<'a> {
         let row = state.nodes.at(slot);
         let Some(node) = &row.fact else { return Vec::new() };
         let mut failing = fact::all(&ask.request.node, state.nodes.key(slot), node);
+        failing.extend(ports::free(&ask.request.ports, &row.ports).err());
         failing.extend(room_failing(state, ask, node, &row.ledger));
         let undeclared = features::declared(&ask.request.features, node).err();
         let elsewhere = reachable(&ask.pinned, state.nodes.key(slot), &node.labels).err();
         if let Some(mounts) = &ask.mounts {
             failing.extend(volumes::all(state, &ask.request, mounts, slot));
+        }
+        if let Some(around) = &ask.around {
+            failing.extend(around.all(state, &ask.request, slot));
         }
         if let Some(elsewhere) = elsewhere {
             failing.push(elsewhere);

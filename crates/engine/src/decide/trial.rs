@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::column::{Column, Ranks};
 use super::search::{Ask, Fit, Search};
-use super::{Caches, why};
+use super::{Caches, scores, why};
 use crate::check::claims::{self, Resolved, Stopped};
 use crate::check::{Asker, before_nodes};
 use crate::cost::Cost;
 use crate::decision::{Act, Decision, Example, Proof, Short, Verdict, Why};
 use crate::facts::{Grant, Minimum, Seat};
 use crate::name::{ClaimKey, GroupKey, PodKey, Timestamp};
-use crate::policy::{Effort, Policy};
+use crate::policy::{Effort, NodeOrder, Policy};
 use crate::reason::Reason;
 use crate::state::{State, Taken};
 
@@ -24,7 +24,7 @@ pub(super) struct Trial<'a> {
     pub(super) ranks: Ranks,
     pub(super) policy: &'a Policy,
     pub(super) effort: Effort,
-    now: Timestamp,
+    pub(super) now: Timestamp,
     journal: Vec<Undo>,
     acts: Vec<Act>,
     /// What becomes of further roles that find no seat.
@@ -250,8 +250,8 @@ impl<'a> Trial<'a> {
         };
         let movable = resolved.pinned.iter().filter(|p| p.movable);
         let movable: Vec<ClaimKey> = movable.map(|p| p.claim.clone()).collect();
-        let ask = Ask::new(request, self.state.request(request).clone(), resolved);
-        if let Some((node, fit)) = self.best(&ask) {
+        let ask = self.ask(group, opening, resolved);
+        if let Some((node, fit)) = self.chosen(&ask, opening) {
             return Ok(self.take(group, opening, node, fit));
         }
         if !movable.is_empty()
@@ -303,17 +303,34 @@ impl<'a> Trial<'a> {
     }
 
     pub(super) fn not_found(&mut self, ask: &Ask, opening: &Opening) -> Arc<Why> {
-        if let Some(known) = self.with_column(ask, |column, _, _| column.why()) {
+        // What is promised to others is a question of who asks.
+        let lasting = ask.around.as_ref().is_none_or(|around| around.promised.is_empty());
+        if lasting && let Some(known) = self.with_column(ask, |column, _, _, _| column.why()) {
             return known;
         }
         let never = self.never(ask.slot, opening);
         let why = Arc::new(self.why(ask).refused(never));
         if let Some(caches) = self.caches.as_deref_mut()
             && let Some(column) = caches.columns.get_mut(&ask.request)
+            && lasting
         {
             column.keep_why(&why);
         }
         why
+    }
+
+    /// The node that is taken for an opening: the promised one, else the best.
+    fn chosen(&mut self, ask: &Ask, opening: &Opening) -> Option<(u32, Fit)> {
+        if let Some(promised) = self.promised_seat(ask, opening) {
+            return Some(promised);
+        }
+        let (node, fit) = self.best(ask)?;
+        let proof = match self.policy.node_order {
+            NodeOrder::Best => fit.proof,
+            // Of scores nobody proves that they are the best.
+            NodeOrder::Scores => Proof::FirstFit,
+        };
+        Some((node, Fit { proof, ..fit }))
     }
 
     /// The best node for an ask.
@@ -325,8 +342,8 @@ impl<'a> Trial<'a> {
     }
 
     fn best_by_column(&mut self, ask: &Ask) -> Option<(u32, Fit)> {
-        self.with_column(ask, |column, state, search| {
-            let node = column.best()?;
+        self.with_column(ask, |column, _, state, search| {
+            let node = column.best(state, ask)?;
             let fit = search.node(state, ask, node).ok()?;
             Some((node, fit))
         })
@@ -336,7 +353,7 @@ impl<'a> Trial<'a> {
     pub(super) fn with_column<T>(
         &mut self,
         ask: &Ask,
-        read: impl FnOnce(&Column, &mut State, &mut Search<'_>) -> T,
+        read: impl FnOnce(&Column, &Ranks, &mut State, &mut Search<'_>) -> T,
     ) -> T
     where
         T: Default,
@@ -350,7 +367,7 @@ impl<'a> Trial<'a> {
         column.used = caches.asked;
         let mut search = Search::new(self.policy, self.effort, Some(&mut caches.memo));
         column.refresh(self.state, &mut search, &self.ranks, ask);
-        let result = read(&column, self.state, &mut search);
+        let result = read(&column, &self.ranks, self.state, &mut search);
         self.spent += search.spent;
         caches.columns.insert(ask.request.clone(), column);
         caches.drop_oldest_columns();
@@ -361,8 +378,11 @@ impl<'a> Trial<'a> {
         let mut search = Search::new(self.policy, self.effort, None);
         let mut best: Option<(u32, Fit)> = None;
         let mut fatal = false;
+        let scored = self.policy.node_order == NodeOrder::Scores;
+        let mut fits: Vec<(u32, Fit)> = Vec::new();
         for slot in self.ranks.slots() {
             match search.node(self.state, ask, *slot) {
+                Ok(fit) if scored => fits.push((*slot, fit)),
                 Ok(fit) if best.as_ref().is_none_or(|(_, b)| fit.cost < b.cost) => {
                     best = Some((*slot, fit));
                 }
@@ -371,6 +391,11 @@ impl<'a> Trial<'a> {
             }
         }
         self.spent += search.spent;
+        if scored {
+            let nodes = fits.iter().zip(0..).map(|((slot, fit), rank)| (rank, *slot, fit.cost));
+            let chosen = scores::best(self.state, ask, &nodes.collect::<Vec<_>>());
+            best = fits.into_iter().find(|(slot, _)| Some(*slot) == chosen);
+        }
         if fatal { None } else { best }
     }
 
@@ -423,8 +448,8 @@ impl<'a> Trial<'a> {
         }
         let request = self.state.groups.at(group).requests[usize::from(opening.role)];
         let found = self.resolve(request, opening).ok().and_then(|resolved| {
-            let ask = Ask::new(request, self.state.request(request).clone(), resolved);
-            self.best(&ask)
+            let ask = self.ask(group, opening, resolved);
+            self.chosen(&ask, opening)
         });
         match found {
             Some((node, fit)) => {

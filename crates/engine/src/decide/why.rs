@@ -75,12 +75,9 @@ impl Trial<'_> {
     /// Why an ask fits nowhere.
     pub(super) fn why(&mut self, ask: &Ask) -> Why {
         let rows = match self.caches.is_some() {
-            true => {
-                let ranks = std::mem::take(&mut self.ranks);
-                let rows = self.with_column(ask, |column, _, _| tally(column.answers(&ranks)));
-                self.ranks = ranks;
-                rows
-            }
+            true => self.with_column(ask, |column, ranks, state, _| {
+                tally(column.answers(state, ask, ranks))
+            }),
             false => self.tally_fresh(ask),
         };
         if rows.is_empty() {
@@ -146,6 +143,9 @@ impl Trial<'_> {
             | Facts::Taint(_)
             | Facts::Claim { .. }
             | Facts::Binding { .. }
+            | Facts::Port { .. }
+            | Facts::Spread { .. }
+            | Facts::Pods { .. }
             | Facts::Volume(_) => None,
         };
         let leaders = joint.iter().flat_map(|joint| &joint.groups);

@@ -3,12 +3,12 @@
 
 use std::cmp::Reverse;
 
-use super::{Flight, QueuePlace, State};
+use super::{Charged, Flight, QueuePlace, State};
 use crate::change::Change;
 use crate::decision::Revision;
 use crate::facts::{
-    Allocation, Claim, Consumption, Group, HeldDevice, Links, Member, Node, Pool, Reach, Request,
-    Seat,
+    Allocation, Claim, Consumption, Group, HeldDevice, Links, Member, Node, Phase, Pool, Reach,
+    Request, Seat,
 };
 use crate::name::{ClaimKey, FlightId, GroupKey, Name, NodeKey, PodKey, PoolKey, Shared};
 
@@ -189,6 +189,9 @@ impl State {
             Some(member) => {
                 let group = self.groups.slot_or_new(&member.group);
                 self.groups.at_mut(group).members.push(slot);
+                if member.phase.is_pending() && member.nominated.is_some() {
+                    self.nominated.insert(slot);
+                }
                 let row = self.members.at_mut(slot);
                 row.fact = Some(member);
                 row.group = group;
@@ -206,6 +209,7 @@ impl State {
     fn leave_group(&mut self, member: u32) {
         self.uncharge_member(member);
         self.expect_end(member, false);
+        self.nominated.remove(&member);
         let group = self.members.at(member).group;
         self.groups.at_mut(group).members.retain(|m| *m != member);
         self.members.at_mut(member).fact = None;
@@ -230,22 +234,29 @@ impl State {
         let role = member.fact.as_ref().map_or(0, |m| m.role);
         let group = self.groups.at(member.group);
         let Some(request) = group.requests.get(usize::from(role)).copied() else { return };
+        let phase = member.fact.as_ref().map(|m| &m.phase);
+        let staying = matches!(phase, Some(Phase::Bound(_)));
         let node = self.nodes.slot_or_new(&node);
-        self.charge(node, request, 1);
-        self.members.at_mut(slot).charged = Some((node, request));
+        let charged = Charged { node, request, staying };
+        self.charge(charged, 1);
+        self.members.at_mut(slot).charged = Some(charged);
     }
 
     fn uncharge_member(&mut self, slot: u32) {
-        if let Some((node, request)) = self.members.at_mut(slot).charged.take() {
-            self.charge(node, request, -1);
-            self.drop_idle_node(node);
+        if let Some(charged) = self.members.at_mut(slot).charged.take() {
+            self.charge(charged, -1);
+            self.drop_idle_node(charged.node);
         }
     }
 
-    /// Adds a request to a node's ledger, or takes it back.
-    pub(super) fn charge(&mut self, node: u32, request: u32, sign: i64) {
+    /// Adds a request to a node's ledger and to what its pods mean to others, or takes it back.
+    pub(crate) fn charge(&mut self, charged: Charged, sign: i64) {
+        let Charged { node, request, staying } = charged;
+        self.place_among(node, request, staying, sign);
         let row = self.requests.at_mut(request);
-        self.nodes.at_mut(node).ledger.add(&row.charge, sign);
+        let of_node = self.nodes.at_mut(node);
+        of_node.ledger.add(&row.charge, sign);
+        of_node.pods = if sign > 0 { of_node.pods + 1 } else { of_node.pods.saturating_sub(1) };
         let mounts = row.fact.as_ref().filter(|fact| !fact.volumes.is_empty()).cloned();
         if let Some(fact) = mounts {
             self.mount(node, &fact.volumes, sign > 0);
@@ -449,7 +460,7 @@ impl State {
         if node.fact.is_none()
             && node.links.is_none()
             && node.pools.is_empty()
-            && node.ledger.is_idle()
+            && node.pods == 0
             && node.volumes.uses.is_empty()
         {
             self.nodes.remove(slot);

@@ -15,6 +15,8 @@ pub(crate) struct Charge {
     pub(crate) ephemeral_bytes: i64,
     pub(crate) pods: i64,
     pub(crate) scalars: Box<[(u16, i64)]>,
+    /// CPU and memory as kube-scheduler scores them.
+    pub(crate) padded: (i64, i64),
     /// Of these, the extended resources that devices serve where the node has none allocatable.
     pub(crate) served: Box<[u16]>,
 }
@@ -26,6 +28,8 @@ pub(crate) struct Ledger {
     pub(crate) memory_bytes: i64,
     pub(crate) ephemeral_bytes: i64,
     pub(crate) pods: i64,
+    /// CPU and memory as kube-scheduler scores them.
+    pub(crate) padded: (i64, i64),
     /// Allocatable and used of each scalar that the node offers or a pod on it asked for, by index.
     pub(crate) scalars: Vec<Scalar>,
 }
@@ -42,7 +46,8 @@ impl Ledger {
     /// Adds (`sign` 1) or takes back (`sign` -1) a charge. Wraps rather than fails: absurd sums
     /// are reality's, and adding and taking back must cancel exactly.
     pub(crate) fn add(&mut self, charge: &Charge, sign: i64) {
-        let Charge { cpu_milli, memory_bytes, ephemeral_bytes, pods, scalars, served: _ } = charge;
+        let Charge { cpu_milli, memory_bytes, ephemeral_bytes, pods, scalars, padded, served: _ } =
+            charge;
         let step = |sum: &mut i64, amount: i64| {
             *sum = sum.wrapping_add(amount.wrapping_mul(sign));
         };
@@ -50,6 +55,8 @@ impl Ledger {
         step(&mut self.memory_bytes, *memory_bytes);
         step(&mut self.ephemeral_bytes, *ephemeral_bytes);
         step(&mut self.pods, *pods);
+        step(&mut self.padded.0, padded.0);
+        step(&mut self.padded.1, padded.1);
         for (id, amount) in scalars {
             let at = self.scalar_or_new(*id);
             step(&mut self.scalars[at].used, *amount);
@@ -75,15 +82,6 @@ impl Ledger {
             Ok(at) => (self.scalars[at].allocatable, self.scalars[at].used),
             Err(_) => (0, 0),
         }
-    }
-
-    /// Whether nothing is charged.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.pods == 0
-            && self.cpu_milli == 0
-            && self.memory_bytes == 0
-            && self.ephemeral_bytes == 0
-            && self.scalars.iter().all(|s| s.used == 0)
     }
 
     fn scalar_or_new(&mut self, id: u16) -> usize {
@@ -137,6 +135,7 @@ impl super::State {
             memory_bytes: resources.memory_bytes,
             ephemeral_bytes: resources.ephemeral_bytes,
             pods: resources.pods,
+            padded: request.padded.held,
             scalars: self.scalar_ids(resources),
         }
     }

@@ -6,6 +6,7 @@
 //! fact is replaced, so a state is a function of the facts that are live and of nothing else.
 
 mod apply;
+mod around;
 mod free;
 mod ledger;
 mod seat;
@@ -18,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
+pub(crate) use around::Around;
 pub use free::DeviceFree;
 pub use ledger::ScalarLeft;
 pub(crate) use ledger::{Charge, Ledger};
@@ -37,6 +39,7 @@ use crate::name::{
     ClaimKey, FlightId, GroupKey, Name, NodeKey, PodKey, PoolKey, QueueKey, Scoped, Shared,
     Timestamp, TopologyKey,
 };
+use crate::pods::HostPort;
 
 /// Everything that is known.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +74,10 @@ pub struct State {
     pub(crate) flight_pods: FxHashMap<PodKey, FlightId>,
     /// Flights that allocate or join a claim, in order.
     pub(crate) flight_claims: FxHashMap<ClaimKey, Vec<FlightId>>,
+    /// What pods on nodes mean to other pods.
+    pub(crate) around: Around,
+    /// Pods that wait with a node promised to them.
+    pub(crate) nominated: BTreeSet<u32>,
     /// Pools that are not confined to nodes that they name.
     pub(crate) wide_pools: BTreeSet<u32>,
     pub(crate) clock: Versions,
@@ -157,6 +164,10 @@ pub(crate) struct NodeState {
     pub(crate) fact: Option<Node>,
     pub(crate) links: Option<Links>,
     pub(crate) ledger: Ledger,
+    /// Pods that are charged.
+    pub(crate) pods: u32,
+    /// Host ports that its pods have, and how many have each.
+    pub(crate) ports: Vec<(HostPort, u32)>,
     /// Pools that name this node.
     pub(crate) pools: Vec<u32>,
     /// What it sees, where that was worked out.
@@ -247,8 +258,19 @@ impl GroupState {
 pub(crate) struct MemberState {
     pub(crate) fact: Option<Member>,
     pub(crate) group: u32,
-    /// Node and request that it is charged for.
-    pub(crate) charged: Option<(u32, u32)>,
+    /// What it is charged for.
+    pub(crate) charged: Option<Charged>,
+    /// Seats on trial or in flight that it has.
+    pub(crate) seats: u32,
+}
+
+/// What a pod is charged for, and to which node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Charged {
+    pub(crate) node: u32,
+    pub(crate) request: u32,
+    /// It is not being deleted.
+    pub(crate) staying: bool,
 }
 
 impl MemberState {

@@ -1,7 +1,7 @@
 //! Taking a seat: what a placed member adds to the ledger, the pools and the claims before the
 //! board shows it, and how all of it is given back. Trials and flights both go this way.
 
-use super::{Decided, OnTrial, State};
+use super::{Charged, Decided, OnTrial, State};
 use crate::facts::{
     Allocation, ClaimUse, HeldDevice, NodeRequirement, NodeTerm, Reach, Seat, User,
 };
@@ -10,8 +10,10 @@ use crate::name::{ClaimKey, FlightId, NodeKey, PodKey, VolumeClaimKey};
 /// What a seat took, for giving it back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Taken {
-    /// Node and request charged.
-    charged: Option<(u32, u32)>,
+    /// What is charged, and to which node.
+    charged: Option<Charged>,
+    /// The pod that sits here.
+    pod: Option<PodKey>,
     /// Devices held for claims that exist nowhere yet, or that only this pod uses.
     held: Allocation,
     /// Claims that it allocated by name.
@@ -34,8 +36,13 @@ impl State {
         let bound = seat.pod.as_ref().and_then(|pod| self.members.find(pod));
         if bound.is_none_or(|m| m.node().is_none()) {
             let node = self.nodes.slot_or_new(&seat.node);
-            self.charge(node, request, 1);
-            taken.charged = Some((node, request));
+            let charged = Charged { node, request, staying: true };
+            self.charge(charged, 1);
+            taken.charged = Some(charged);
+        }
+        if let Some(slot) = seat.pod.as_ref().and_then(|pod| self.members.slot(pod)) {
+            self.members.at_mut(slot).seats += 1;
+            taken.pod.clone_from(&seat.pod);
         }
         if !seat.volumes.is_empty() {
             let fact = self.request(request).clone();
@@ -122,9 +129,13 @@ impl State {
                 self.claims.remove(slot);
             }
         }
-        if let Some((node, request)) = taken.charged {
-            self.charge(node, request, -1);
-            self.drop_idle_node(node);
+        if let Some(charged) = taken.charged {
+            self.charge(charged, -1);
+            self.drop_idle_node(charged.node);
+        }
+        if let Some(slot) = taken.pod.as_ref().and_then(|pod| self.members.slot(pod)) {
+            let row = self.members.at_mut(slot);
+            row.seats = row.seats.saturating_sub(1);
         }
     }
 

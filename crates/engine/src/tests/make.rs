@@ -22,6 +22,7 @@ pub(super) fn world(seed: u64) -> World {
     let volumes = Chance::new(!seed);
     let mut maker = Maker { chance, volumes, world: World::default(), names: Vec::new(), easy };
     maker.make();
+    super::pods::rule(&mut maker.world, seed);
     maker.world
 }
 
@@ -504,6 +505,7 @@ impl Maker {
                 phase,
                 claims: claims.into(),
                 expected_end: None,
+                nominated: None,
             };
             self.world.members.insert(key, member);
         }
@@ -557,6 +559,7 @@ impl Maker {
                 phase: Phase::Pending,
                 claims: claims.clone().into(),
                 expected_end: None,
+                nominated: None,
             };
             self.world.members.insert(pod_key, member);
         }
@@ -604,6 +607,7 @@ impl Maker {
             volumes,
             features,
             fault,
+            ..Request::default()
         }
     }
 
@@ -853,15 +857,13 @@ pub(super) fn add_user(world: &mut World, pod: &PodKey, claim: &ClaimKey) {
         resources: Resources { pods: 1, ..Resources::default() },
         node: NodeRules::default(),
         claims: [ClaimUse::Named(claim.clone())].into(),
-        extended: Box::default(),
-        align: Box::default(),
-        volumes: Box::default(),
-        features: Box::default(),
-        fault: None,
+        ..Request::default()
     };
     let group = GroupKey { object: pod.0.clone(), kind: name("pod") };
     world.groups.insert(group.clone(), lone(request, 0, 0));
     let (role, index, phase) = (0, None, Phase::Pending);
-    let member = Member { group, role, index, phase, claims: [None].into(), expected_end: None };
+    let claims = [None].into();
+    let (expected_end, nominated) = (None, None);
+    let member = Member { group, role, index, phase, claims, expected_end, nominated };
     world.members.insert(pod.clone(), member);
 }

@@ -13,22 +13,25 @@ mod make;
 mod mounts;
 mod oracle;
 mod order;
+mod pods;
 mod refused;
 mod told;
 mod world;
 
 use crate::{
-    Decision, DeviceOrder, Effort, Engine, GroupKey, Policy, State, Timestamp, decide_fresh,
+    Decision, DeviceOrder, Effort, Engine, GroupKey, NodeOrder, Policy, State, Timestamp,
+    decide_fresh,
 };
 use world::World;
 
-const BEST: Policy = Policy { device_order: DeviceOrder::Best, strict_cel: false };
-const UPSTREAM: Policy = Policy { device_order: DeviceOrder::Upstream, strict_cel: false };
+const BEST: Policy =
+    Policy { node_order: NodeOrder::Best, device_order: DeviceOrder::Best, strict_cel: false };
+const UPSTREAM: Policy = Policy { device_order: DeviceOrder::Upstream, ..BEST };
 const POLICIES: [Policy; 4] = [
     BEST,
     UPSTREAM,
-    Policy { device_order: DeviceOrder::Best, strict_cel: true },
-    Policy { device_order: DeviceOrder::Upstream, strict_cel: true },
+    Policy { node_order: NodeOrder::Scores, ..BEST },
+    Policy { strict_cel: true, ..UPSTREAM },
 ];
 const NOW: Timestamp = Timestamp(0);
 

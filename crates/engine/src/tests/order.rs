@@ -173,7 +173,9 @@ fn what_is_gone_leaves_nothing() {
             state.requests.iter().count(),
             state.pending.len(),
             state.wide_pools.len(),
+            state.nominated.len(),
+            usize::from(!state.around.is_empty()),
         ];
-        if rows == [0; 8] { Ok(()) } else { Err(format!("rows left: {rows:?}")) }
+        if rows == [0; 10] { Ok(()) } else { Err(format!("rows left: {rows:?}")) }
     });
 }

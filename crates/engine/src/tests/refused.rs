@@ -11,6 +11,16 @@ fn healed(world: &World, group: &GroupKey) -> World {
     let mut ideal = world.clone();
     ideal.groups.retain(|key, _| key == group);
     ideal.members.retain(|_, m| m.group == *group && m.phase.is_pending());
+    for member in ideal.members.values_mut() {
+        member.nominated = None;
+    }
+    // Pods that it must be near may come anywhere, as it may be one of them itself.
+    for role in ideal.groups.values_mut().flat_map(|group| &mut group.roles) {
+        let mut request = (*role.request).clone();
+        let affinity = request.near.as_ref().and_then(|near| near.affinity.as_ref());
+        request.matched = affinity.iter().map(|affinity| affinity.pods).collect();
+        role.request = Shared::new(request);
+    }
     for group in ideal.groups.values_mut() {
         group.gate = Gate::Open;
         group.roles.iter_mut().for_each(|role| role.admits = None);

@@ -21,6 +21,14 @@ fn tells(world: &World, reason: Reason, facts: &Facts) -> bool {
         Facts::Binding { claim, failure } => {
             world.claims[claim].failed.as_ref() == Some(&**failure)
         }
+        Facts::Port { asked, taken } => asked.clashes_with(taken),
+        Facts::Spread { value, here, least, max_skew, .. } => {
+            value.is_none() || here + 1 > least.unwrap_or(0) + max_skew.unsigned_abs()
+        }
+        Facts::Pods { pods, value, .. } => {
+            let own = reason != Reason::RepelledByPod;
+            pods.is_some() == own && (value.is_some() || reason == Reason::PodAffinityUnmet)
+        }
         Facts::Volume(facts) => tells_volume(reason, facts),
         Facts::Devices(facts) => facts.seen >= facts.selected && facts.request.is_some(),
         Facts::Subject { subject, detail } => !subject.is_empty() || !detail.is_empty(),

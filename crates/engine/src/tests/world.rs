@@ -65,6 +65,12 @@ impl World {
         self.members.values().filter(of).filter(|m| !m.phase.is_pending()).count() as u32
     }
 
+    /// What a member asks for.
+    pub(super) fn request_of(&self, member: &Member) -> Option<Shared<Request>> {
+        let group = self.groups.get(&member.group)?;
+        Some(group.roles.get(usize::from(member.role))?.request.clone())
+    }
+
     /// Worlds that are smaller by one thing.
     fn smaller(&self) -> Vec<Self> {
         let mut all = Vec::new();
@@ -229,6 +235,30 @@ fn plainer_requests(request: &Request) -> Vec<Request> {
     }
     if !request.align.is_empty() {
         all.push(Request { align: Box::default(), ..request.clone() });
+    }
+    if !request.ports.is_empty() {
+        all.push(Request { ports: Box::default(), ..request.clone() });
+    }
+    if !request.matched.is_empty() {
+        all.push(Request { matched: Box::default(), ..request.clone() });
+    }
+    if let Some(near) = &request.near {
+        let mut put = |near| all.push(Request { near, ..request.clone() });
+        put(None);
+        for edit in [
+            |near: &mut PodRules| near.affinity = None,
+            |near: &mut PodRules| near.anti = Box::default(),
+            |near: &mut PodRules| near.spread = Box::default(),
+            |near: &mut PodRules| near.wishes = Box::default(),
+            |near: &mut PodRules| near.welcomes = Box::default(),
+            |near: &mut PodRules| near.spread_wishes = Box::default(),
+        ] {
+            let mut plain = (**near).clone();
+            edit(&mut plain);
+            if plain != **near {
+                put(Some(Shared::new(plain)));
+            }
+        }
     }
     if !request.features.is_empty() {
         all.push(Request { features: Box::default(), ..request.clone() });

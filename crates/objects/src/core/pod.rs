@@ -1,12 +1,11 @@
-//! Pods and the pod templates of workloads: what scheduling reads of them. Of ports, spread and pod
-//! affinity it is only kept that they ask for something, for nothing checks them yet; probes,
-//! commands and all but one word of the environment never are.
+//! Pods and the pod templates of workloads: what scheduling reads of them. Probes, commands and all
+//! but one word of the environment never are.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{NodeAffinity, PreemptionPolicy, ResourceList, TaintEffect};
+use super::{LabelSelector, NodeAffinity, PreemptionPolicy, ResourceList, TaintEffect};
 use crate::macros::{flags, object, words};
 use crate::meta::{Condition, Labels, ObjectMeta};
 use crate::storage::PodVolumes;
@@ -70,12 +69,12 @@ object! {
         pub restart_policy: RestartPolicy,
         /// Name of the runtime class.
         pub runtime_class_name: Option<String>,
-        /// Whether pods must be spread evenly.
-        pub topology_spread_constraints: StrictSpread,
+        /// Whether the pod has the node's network, and each port of a container is one of the node.
+        pub host_network: bool,
+        /// How pods are spread over domains.
+        pub topology_spread_constraints: Vec<TopologySpreadConstraint>,
         /// The volumes that decide where the pod can be.
         pub volumes: PodVolumes,
-        /// Whether the pod uses the node's network.
-        pub host_network: bool,
         /// Whether the pod's users are those of the node; none is that they are.
         pub host_users: Option<bool>,
     }
@@ -92,8 +91,54 @@ object! {
 
     /// Affinity to pods, or anti-affinity.
     pub struct PodAffinity {
-        /// Whether anything must hold.
-        pub required_during_scheduling_ignored_during_execution: RequiredTerms,
+        /// What must hold, all of it.
+        pub required_during_scheduling_ignored_during_execution: Vec<PodAffinityTerm>,
+        /// What is preferred.
+        pub preferred_during_scheduling_ignored_during_execution: Vec<WeightedPodAffinityTerm>,
+    }
+
+    /// Pods in whose domain a pod is to be, or not to be.
+    pub struct PodAffinityTerm {
+        /// Which pods; none is no pod, an empty one every pod.
+        pub label_selector: Option<LabelSelector>,
+        /// In which namespaces; none of both fields is the pod's own.
+        pub namespaces: Vec<String>,
+        /// In which other namespaces, by their labels.
+        pub namespace_selector: Option<LabelSelector>,
+        /// The node label whose values are the domains.
+        pub topology_key: String,
+        /// Labels whose values the API server adds to the selector from the pod's own.
+        pub match_label_keys: Vec<String>,
+        /// Labels whose values the API server excludes likewise.
+        pub mismatch_label_keys: Vec<String>,
+    }
+
+    /// A term with its weight.
+    pub struct WeightedPodAffinityTerm {
+        /// 1 to 100.
+        pub weight: i32,
+        /// The term.
+        pub pod_affinity_term: PodAffinityTerm,
+    }
+
+    /// How evenly pods are spread over the domains of a node label.
+    pub struct TopologySpreadConstraint {
+        /// How many pods more than in the emptiest domain there may be.
+        pub max_skew: i32,
+        /// The node label whose values are the domains.
+        pub topology_key: String,
+        /// Whether it is required or a wish.
+        pub when_unsatisfiable: UnsatisfiableConstraintAction,
+        /// Which pods of the namespace are counted.
+        pub label_selector: Option<LabelSelector>,
+        /// With fewer domains the emptiest counts as empty; none means 1.
+        pub min_domains: Option<i32>,
+        /// Whether nodes outside the pod's node selector and affinity count; none means `Honor`.
+        pub node_affinity_policy: Option<NodeInclusionPolicy>,
+        /// Whether nodes with taints that the pod does not tolerate count; none means `Ignore`.
+        pub node_taints_policy: Option<NodeInclusionPolicy>,
+        /// Labels whose values are added to the selector from the pod's own.
+        pub match_label_keys: Vec<String>,
     }
 
     /// A gate that keeps a pod from being scheduled.
@@ -130,8 +175,8 @@ object! {
         pub restart_policy: Option<RestartPolicy>,
         /// Resources.
         pub resources: ResourceRequirements,
-        /// Whether it takes ports of the node.
-        pub ports: HostPorts,
+        /// Its ports.
+        pub ports: Vec<ContainerPort>,
         /// Whether its exit may restart all containers.
         pub restart_policy_rules: RestartsAll,
         /// Whether volumes are mounted with options of their own.
@@ -140,6 +185,19 @@ object! {
         pub security_context: ContainerSecurity,
         /// Whether its environment asks for devices past all counting.
         pub env: DeviceEnvironment,
+    }
+
+    /// A port of a container, perhaps one of the node too.
+    pub struct ContainerPort {
+        /// Port of the container.
+        pub container_port: i32,
+        /// Port of the node; 0 is none.
+        pub host_port: i32,
+        /// Address of the node; empty is every one.
+        #[serde(rename = "hostIP")]
+        pub host_ip: String,
+        /// `TCP`, `UDP` or `SCTP`; empty is `TCP`.
+        pub protocol: String,
     }
 
     /// What a container may do.
@@ -238,19 +296,11 @@ object! {
 }
 
 flags! {
-    /// Whether a port of a container is one of the node as well.
-    pub struct HostPorts: Port, |port| port.host_port.is_some_and(|port| port != 0);
     /// Whether `NVIDIA_VISIBLE_DEVICES` names devices: the container runtime injects them, whoever
     /// holds them. Nothing else of the environment is kept.
     pub struct DeviceEnvironment: Variable, |variable| {
         let named = variable.value.as_deref().is_some_and(|v| !["", "none", "void"].contains(&v));
         variable.name == "NVIDIA_VISIBLE_DEVICES" && named
-    };
-    /// Whether there is a term.
-    pub struct RequiredTerms: IgnoredAny, |_| true;
-    /// Whether a constraint on spread is more than a wish.
-    pub struct StrictSpread: Spread, |spread| {
-        spread.when_unsatisfiable.as_deref() == Some("DoNotSchedule")
     };
     /// Whether a rule restarts all containers of the pod.
     pub struct RestartsAll: RestartRule, |rule| {
@@ -262,14 +312,6 @@ flags! {
     };
 }
 
-/// A port of a container.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Port {
-    #[serde(default)]
-    host_port: Option<i32>,
-}
-
 /// A variable of a container's environment.
 #[derive(Deserialize)]
 struct Variable {
@@ -277,14 +319,6 @@ struct Variable {
     name: String,
     #[serde(default)]
     value: Option<String>,
-}
-
-/// A constraint on how pods are spread.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Spread {
-    #[serde(default)]
-    when_unsatisfiable: Option<String>,
 }
 
 /// A rule on how a container restarts.
@@ -326,6 +360,22 @@ words! {
         OnFailure = "OnFailure",
         /// Never.
         Never = "Never",
+    }
+
+    /// What becomes of a pod that can't be spread as asked.
+    pub enum UnsatisfiableConstraintAction {
+        /// It waits.
+        DoNotSchedule = "DoNotSchedule",
+        /// It goes where it skews least.
+        ScheduleAnyway = "ScheduleAnyway",
+    }
+
+    /// Whether a rule decides which nodes count for spreading.
+    pub enum NodeInclusionPolicy {
+        /// It does.
+        Honor = "Honor",
+        /// It does not.
+        Ignore = "Ignore",
     }
 
     /// How a toleration compares with a taint's value.

@@ -500,29 +500,43 @@ fn a_field_that_is_nearly_a_known_one_is_named() {
 }
 
 #[test]
-fn of_what_is_not_checked_only_the_fact_is_kept() {
+fn rules_about_other_pods_are_read() {
     let text = "
 apiVersion: v1
 kind: Pod
 metadata: {name: p}
 spec:
-  containers: [{ports: [{containerPort: 80}]}, {ports: [{containerPort: 80, hostPort: 8080}]}]
-  topologySpreadConstraints: [{maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}]
+  hostNetwork: true
+  containers: [{ports: [{containerPort: 80, hostPort: 8080, hostIP: 10.0.0.1, protocol: UDP}]}]
+  topologySpreadConstraints:
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, nodeTaintsPolicy: Honor}
   volumes: [{name: a, emptyDir: {}}, {name: b, persistentVolumeClaim: {claimName: c}}]
   affinity:
-    podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1}]}
-    podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a}]}
+    podAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - {weight: 5, podAffinityTerm: {topologyKey: zone, labelSelector: {matchLabels: {a: b}}}}
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - {topologyKey: host, namespaceSelector: {}, matchLabelKeys: [a]}
 ";
     let mut pods = Vec::new();
     read("dump", text.as_bytes(), &mut |item| pods.push(item));
     let [Item::Object(Object::Pod(pod), _)] = pods.as_slice() else { panic!("{pods:?}") };
     let spec = &pod.spec;
-    let ports: Vec<bool> = spec.containers.iter().map(|c| c.ports.0).collect();
-    assert_eq!((ports, spec.volumes.0.len()), (vec![false, true], 1));
-    assert!(!spec.topology_spread_constraints.0);
+    assert!(spec.host_network);
+    assert_eq!(spec.volumes.0.len(), 1);
+    let port = &spec.containers[0].ports[0];
+    assert_eq!((port.host_port, &*port.host_ip, &*port.protocol), (8080, "10.0.0.1", "UDP"));
+    let spread = &spec.topology_spread_constraints[0];
+    assert_eq!(spread.when_unsatisfiable.as_str(), "ScheduleAnyway");
+    assert_eq!(spread.node_taints_policy.as_ref().map(|p| p.as_str()), Some("Honor"));
+    assert_eq!(spread.node_affinity_policy, None);
     let affinity = spec.affinity.as_ref().expect("affinity");
-    assert!(!affinity.pod_affinity.required_during_scheduling_ignored_during_execution.0);
-    assert!(affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution.0);
+    let near = &affinity.pod_affinity.preferred_during_scheduling_ignored_during_execution[0];
+    assert_eq!((near.weight, &*near.pod_affinity_term.topology_key), (5, "zone"));
+    let far = &affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution[0];
+    assert_eq!(far.namespace_selector, Some(crate::core::LabelSelector::default()));
+    assert_eq!((&far.label_selector, far.match_label_keys.len()), (&None, 1));
 }
 
 #[test]

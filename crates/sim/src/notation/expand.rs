@@ -388,7 +388,12 @@ fn pod(name: &str, note: &PodNote, all: &mut Vec<Value>) -> Result<(), ScenarioE
     if !note.resources.is_empty() {
         resources["limits"] = Value::Object(note.resources.clone());
     }
-    let mut spec = json!({"containers": [{"name": "main", "resources": resources}]});
+    let mut container = json!({"name": "main", "resources": resources});
+    if !note.ports.is_empty() {
+        let ports = note.ports.iter().map(|port| json!({"containerPort": port, "hostPort": port}));
+        container["ports"] = json!(ports.collect::<Vec<_>>());
+    }
+    let mut spec = json!({"containers": [container]});
     if let Some(node) = &note.node {
         spec["nodeName"] = json!(node);
     }
@@ -406,12 +411,18 @@ fn pod(name: &str, note: &PodNote, all: &mut Vec<Value>) -> Result<(), ScenarioE
         spec["tolerations"] = json!(tolerations(&note.tolerates));
     }
     let mut status = json!({"phase": if note.node.is_some() { "Running" } else { "Pending" }});
+    if let Some(node) = &note.nominated {
+        status["nominatedNodeName"] = json!(node);
+    }
     let claims = pod_claims(name, note, &mut status, all)?;
     if !claims.is_empty() {
         spec["resourceClaims"] = json!(claims);
     }
     merge(&mut spec, &Value::Object(note.spec.clone()));
     let mut metadata = namespaced(name, note.align.as_deref());
+    if !note.labels.is_empty() {
+        metadata["labels"] = Value::Object(note.labels.clone());
+    }
     if note.terminating {
         metadata["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
         metadata["deletionGracePeriodSeconds"] = json!(30);

@@ -145,6 +145,11 @@ struct PodNote {
     /// Templates that it uses.
     templates: Vec<String>,
     align: Option<String>,
+    labels: Map<String, Value>,
+    /// Ports of the node that it asks for.
+    ports: Vec<i32>,
+    /// The node that is promised to it.
+    nominated: Option<String>,
     /// Whether it is being deleted.
     terminating: bool,
     /// Laid over `spec`, field by field.

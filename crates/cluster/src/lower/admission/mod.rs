@@ -19,11 +19,11 @@ use phalanx_objects::core::{Namespace, PodTemplateSpec};
 use phalanx_objects::meta::ObjectMeta;
 
 use super::absorb::change;
+use super::meant::PodLabels;
 use super::pod::PodReader;
 use super::record::{Header, PodRecord, PodShape};
 use super::settle::{distinct, object, workload_kind};
 use super::slice::Note;
-use super::unchecked::UncheckedSet;
 use super::{Dependent, Lowering};
 use crate::finding::{Finding, Severity};
 
@@ -88,6 +88,8 @@ fn in_namespace<'a, T>(
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) template: Arc<PodTemplateSpec>,
+    /// The labels that its pods get.
+    labels: phalanx_engine::Shared<PodLabels>,
     /// What stands before `spec` in the paths of its object: `spec.template.` of a workload.
     pub(crate) at: Box<str>,
     /// What is to be said of it.
@@ -127,13 +129,13 @@ impl PodReader<'_> {
     /// What a pod that is not made yet will be like, once it is.
     pub(crate) fn admitted(
         &mut self,
-        namespace: &str,
+        labels: &phalanx_engine::Shared<PodLabels>,
         at: &str,
         template: Arc<PodTemplateSpec>,
     ) -> (phalanx_engine::Shared<PodShape>, Draft) {
-        let outcome = self.rules.admit(namespace, &template.spec);
-        let unchecked = UncheckedSet::of_waiting(&outcome.spec);
-        let shape = self.asked(&template.metadata, &outcome.spec, unchecked);
+        let outcome = self.rules.admit(&labels.namespace, &template.spec);
+        let of = (&**labels, false);
+        let shape = self.asked(&template.metadata, &outcome.spec, of);
         let path =
             |field: &str| if field.is_empty() { String::new() } else { format!("{at}{field}") };
         let mut told: Vec<Note> = Vec::new();
@@ -152,7 +154,8 @@ impl PodReader<'_> {
             Some(first) => self.refused(&shape, first),
             None => shape,
         };
-        (shape, Draft { template, at: at.into(), told: told.into() })
+        let labels = labels.clone();
+        (shape, Draft { template, labels, at: at.into(), told: told.into() })
     }
 
     /// The shape of a pod that the API server refuses.
@@ -281,9 +284,7 @@ impl Lowering {
             match dependent {
                 Dependent::Pod(key) => {
                     let Some(record) = self.objects.pods.get(&key).cloned() else { continue };
-                    let Some((shape, draft)) =
-                        self.replay(&key.0.namespace, record.draft.as_deref())
-                    else {
+                    let Some((shape, draft)) = self.replay(record.draft.as_deref()) else {
                         continue;
                     };
                     if shape == record.shape
@@ -302,8 +303,7 @@ impl Lowering {
     fn replay_role(&mut self, key: GroupKey, at: usize) {
         let Some(record) = self.objects.workloads.get(&key).cloned() else { return };
         let before = record.roles.get(at);
-        let Some((shape, draft)) = self.replay(&key.object.namespace, before.map(|r| &r.draft))
-        else {
+        let Some((shape, draft)) = self.replay(before.map(|r| &r.draft)) else {
             return;
         };
         let mut after = record.clone();
@@ -319,14 +319,14 @@ impl Lowering {
 
     fn replay(
         &mut self,
-        namespace: &Name,
         draft: Option<&Draft>,
     ) -> Option<(phalanx_engine::Shared<PodShape>, Draft)> {
         let draft = draft?;
         let (at, template) = (draft.at.clone(), Arc::clone(&draft.template));
+        let labels = draft.labels.clone();
         let mut reader = self.pod_reader();
         // What reading it found was said when it was absorbed.
-        Some(reader.admitted(namespace, &at, template))
+        Some(reader.admitted(&labels, &at, template))
     }
 
     /// What would not be made, each with its finding as it stands among all findings.

@@ -32,40 +32,6 @@ fn gone(world: &mut World, kind: Kind, namespace: &str, name: &str) {
 }
 
 #[test]
-fn what_is_not_checked_is_said_once_a_kind() {
-    let ports = "containers: [{ports: [{hostPort: 80}]}]";
-    let term = "requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a}]";
-    let mut world = World::of(&[
-        NODE.to_owned(),
-        pod("b", ports),
-        pod("a", ports),
-        pod("plain", "containers: [{ports: [{containerPort: 80}]}], volumes: [{emptyDir: {}}]"),
-        pod("near", &format!("affinity: {{podAffinity: {{{term}}}}}")),
-        pod("far", &format!("affinity: {{podAntiAffinity: {{{term}}}}}")),
-        pod("there", &format!("nodeName: n1, {ports}, affinity: {{podAntiAffinity: {{{term}}}}}")),
-        pod("even", "topologySpreadConstraints: [{whenUnsatisfiable: DoNotSchedule}]"),
-        "apiVersion: v1\nkind: Pod\nmetadata: {name: made, creationTimestamp: 2026-01-01T00:00:00Z}\n\
-         spec: {}\nstatus: {nominatedNodeName: n1}\n---\n"
-            .to_owned(),
-    ]
-    .concat());
-    let unchecked = "which Phalanx does not check yet";
-    for parts in [
-        ["Pod default/a", "2 pods, the first default/a, ask for host ports"],
-        ["Pod default/near", "1 pod, default/near, requires affinity"],
-        ["Pod default/far", "1 pod, default/far, requires anti-affinity"],
-        ["Pod default/there", "default/there, on a node requires anti-affinity"],
-        ["Pod default/even", "topologySpreadConstraints with DoNotSchedule"],
-        ["Pod default/made", "1 pod, default/made, has a nominatedNodeName"],
-    ] {
-        assert!(world.says(&["warning", parts[0], parts[1], unchecked]), "{:?}", world.said());
-    }
-    assert_eq!(world.said().len(), 6, "{:?}", world.said());
-    gone(&mut world, Kind::Pod, "default", "a");
-    assert!(world.says(&["1 pod, default/b, asks for host ports", "a node may refuse it."]));
-}
-
-#[test]
 fn a_counter_keeps_no_required_nearness() {
     let asks = "spec: {containers: [{resources: {requests: {nvidia.com/gpu: 2}}}]}";
     let text = |wish: &str| {

@@ -3,6 +3,7 @@
 
 mod admission;
 mod amounts;
+mod around;
 mod devices;
 mod findings;
 mod kinds;
@@ -12,7 +13,8 @@ mod pods;
 use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_engine::{
-    Change, Claim, Group, GroupKey, Links, Match, Member, Node, Pool, ProfileId, Reason, SelectorId,
+    Change, Claim, Group, GroupKey, Links, Match, Member, Node, PodSelectorId, Pool, ProfileId,
+    Reason, SelectorId,
 };
 use phalanx_objects::{Item, Object, read};
 
@@ -140,8 +142,10 @@ impl World {
             all.sort();
             format!("{all:?}")
         };
+        let meant = |id: u32| format!("{:?}", self.lowering.pods_meant(PodSelectorId(id)));
         raw.iter()
-            .map(|line| replaced(&replaced(line, "ProfileId(", verdicts), "SelectorId(", text))
+            .map(|line| replaced(&sorted_meant(line, &meant), "ProfileId(", verdicts))
+            .map(|line| replaced(&line, "SelectorId(", text))
             .collect()
     }
 
@@ -232,6 +236,20 @@ fn is(key: &GroupKey, kind: &str, name: &str) -> bool {
 fn numbers(text: &str, mark: &str) -> Vec<u32> {
     let parts = text.split(mark).skip(1);
     parts.filter_map(|part| part.split(')').next()?.parse().ok()).collect()
+}
+
+/// The text with the numbers of pods' selectors replaced by what they mean, and lists of them sorted
+/// by that.
+fn sorted_meant(line: &str, meant: &impl Fn(u32) -> String) -> String {
+    let mut parts = line.split("matched: [");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (list, rest) = part.split_once(']').expect("a list that ends");
+        let mut all: Vec<String> = numbers(list, "PodSelectorId(").into_iter().map(meant).collect();
+        all.sort();
+        out.push_str(&format!("matched: {all:?}{rest}"));
+    }
+    replaced(&out, "PodSelectorId(", meant)
 }
 
 /// The text with each `mark…)` in it replaced by what its number means.

@@ -127,7 +127,11 @@ impl Lowering {
     pub(crate) fn index_workload(&mut self, key: &GroupKey, record: &WorkloadRecord, enter: bool) {
         for (at, role) in record.roles.iter().enumerate() {
             let dependent = Dependent::Role(key.clone(), at as u16);
-            self.index_shape(&key.object.namespace, &role.shape, &dependent, enter);
+            self.index_shape(&role.labels, &role.shape, &dependent, enter);
+            if !record.aside {
+                let rules = role.shape.near.as_deref();
+                self.meant.index(&role.labels, rules, &dependent, enter);
+            }
             self.index_draft(&key.object.namespace, Some(&role.draft), &dependent, enter);
             self.index_asks(&role.shape, &dependent, enter);
             self.index_priority(&role.priority, dependent, enter);

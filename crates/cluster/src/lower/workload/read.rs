@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use phalanx_engine::GroupKey;
+use phalanx_engine::{GroupKey, Shared};
 use phalanx_objects::core::PodTemplateSpec;
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::topology::ALIGN_ANNOTATION;
-use phalanx_objects::workload::Workload;
+use phalanx_objects::workload::{Workload, WorkloadKind};
 
 use super::super::claim::Wish;
+use super::super::meant::PodLabels;
 use super::super::pod::{PodReader, wish};
 use super::super::record::{Header, Uid};
 use super::{Expansion, RolePlan, RoleRecord, WorkloadRecord, manager};
@@ -24,8 +25,7 @@ impl PodReader<'_> {
     ) -> WorkloadRecord {
         let meta = workload.metadata();
         let kind = workload.kind();
-        let roles =
-            expansion.roles.into_iter().map(|role| self.role(&meta.namespace, role)).collect();
+        let roles = expansion.roles.into_iter().map(|role| self.role(workload, role)).collect();
         self.notes.extend(expansion.notes);
         let owner = manager(kind, meta).map(|(kind, name, uid)| {
             let object = self.scoped(&meta.namespace, &name);
@@ -45,21 +45,23 @@ impl PodReader<'_> {
         }
     }
 
-    fn role(&mut self, namespace: &str, role: RolePlan<'_>) -> RoleRecord {
+    fn role(&mut self, workload: &Workload, role: RolePlan<'_>) -> RoleRecord {
         let mut spec = std::borrow::Cow::Borrowed(&role.template.spec);
         if spec.active_deadline_seconds.is_none() && role.deadline_seconds.is_some() {
             spec.to_mut().active_deadline_seconds = role.deadline_seconds;
         }
+        let labels = self.labels_of(workload, &role.template.metadata);
         let template = Arc::new(PodTemplateSpec {
             metadata: role.template.metadata.clone(),
             spec: spec.clone().into_owned(),
         });
         let at = role.at.strip_suffix("spec").unwrap_or(&role.at);
-        let (shape, draft) = self.admitted(namespace, at, template);
+        let (shape, draft) = self.admitted(&labels, at, template);
         RoleRecord {
             name: self.names.get(&role.name),
             sign: self.names.get(&role.sign),
             shape,
+            labels,
             draft,
             priority: self.priority(&spec, false),
             run_max_millis: spec.active_deadline_seconds.map(|s| s.saturating_mul(1000)),
@@ -71,6 +73,24 @@ impl PodReader<'_> {
             stands_for: role.stands_for,
             after: role.after,
         }
+    }
+
+    /// The labels of the pods of a role: those of their template, and those that the job controller
+    /// gives all pods of a Job.
+    fn labels_of(&mut self, workload: &Workload, template: &ObjectMeta) -> Shared<PodLabels> {
+        let meta = workload.metadata();
+        let mut labels = template.labels.clone();
+        if workload.kind() == WorkloadKind::Job {
+            for key in ["batch.kubernetes.io/job-name", "job-name"] {
+                labels.insert(key.to_owned(), meta.name.clone());
+            }
+            for key in ["batch.kubernetes.io/controller-uid", "controller-uid"] {
+                if !meta.uid.is_empty() {
+                    labels.insert(key.to_owned(), meta.uid.clone());
+                }
+            }
+        }
+        self.labels(&meta.namespace, &labels)
     }
 
     /// The wish on the workload itself, which holds for those of its pods that have none.

@@ -7,6 +7,7 @@ use phalanx_objects::workload::WorkloadKind;
 
 use super::super::admission::Draft;
 use super::super::claim::Wish;
+use super::super::meant::PodLabels;
 use super::super::record::{Header, PodShape, PriorityFrom, Uid};
 use super::super::slice::Note;
 
@@ -40,6 +41,8 @@ pub(crate) struct RoleRecord {
     /// How its pods say that they are of it; empty where every pod is.
     pub(crate) sign: Name,
     pub(crate) shape: Shared<PodShape>,
+    /// The labels of its pods.
+    pub(crate) labels: Shared<PodLabels>,
     /// Its pods as the template has them.
     pub(crate) draft: Draft,
     pub(crate) priority: PriorityFrom,

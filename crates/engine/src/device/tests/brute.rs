@@ -139,7 +139,7 @@ pub(super) fn by_index(mut picks: Vec<Pick>) -> Vec<Pick> {
 }
 
 fn check(world: &World, want: &Want<'_>, order: DeviceOrder) -> (Found, Result<Offer, Failure>) {
-    let policy = Policy { device_order: order, strict_cel: false };
+    let policy = Policy { device_order: order, ..Policy::default() };
     let answer = choose(&world.shape, &world.usage, want, &policy, &mut STEPS.clone());
     let mut found = Found::default();
     let asks_all = |a: &crate::facts::Alternative| a.amount == Amount::All;

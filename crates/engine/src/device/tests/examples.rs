@@ -60,7 +60,7 @@ fn aligned(mut spec: ClaimSpec, level: Level, required: bool) -> ClaimSpec {
 }
 
 fn ask_with(world: &World, device_order: DeviceOrder, strict_cel: bool) -> Result<Offer, Failure> {
-    let policy = Policy { device_order, strict_cel };
+    let policy = Policy { device_order, strict_cel, ..Policy::default() };
     world.with(|want| choose(&world.shape, &world.usage, want, &policy, &mut 100_000))
 }
 

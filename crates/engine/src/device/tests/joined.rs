@@ -6,7 +6,7 @@ use crate::device::shape::{ShapeCounter, ShapeDevice};
 use crate::device::{Failure, Matches, Shape, Usage, choose};
 use crate::facts::{Amount, AttributeValue, ClaimSpec, CounterSet, DeviceRequest};
 use crate::name::{Name, ProfileId, SelectorId};
-use crate::policy::{DeviceOrder, Policy};
+use crate::policy::Policy;
 use crate::reason::Reason;
 
 use super::world::{World, ask, claim, constraint, device, plain_traits, request};
@@ -39,7 +39,7 @@ fn world(shape: Shape, spec: ClaimSpec) -> World {
 }
 
 fn told(world: &World) -> (Reason, DeviceFacts) {
-    let policy = Policy { device_order: DeviceOrder::Best, strict_cel: false };
+    let policy = Policy::default();
     let answer = world.with(|want| choose(&world.shape, &world.usage, want, &policy, &mut 100_000));
     match answer {
         Err(Failure::Reason { reason, facts, .. }) => (reason, *facts),

@@ -112,7 +112,8 @@ fn holds_so_far(world: &World, want: &Want<'_>, picks: &[Pick]) -> bool {
 #[test]
 fn errors_end_the_attempt_exactly_where_upstream_meets_them() {
     let mut chance = Chance::new(31_337);
-    let policy = Policy { device_order: DeviceOrder::Upstream, strict_cel: true };
+    let policy =
+        Policy { device_order: DeviceOrder::Upstream, strict_cel: true, ..Policy::default() };
     let (mut fatal, mut found) = (0, 0);
     for n in 0..6_000 {
         let world = random(&mut chance);

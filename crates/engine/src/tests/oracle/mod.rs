@@ -6,9 +6,10 @@ mod devices;
 mod node;
 mod seen;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::world::World;
+use crate::audit::pods::{self, Scene, Seated};
 use crate::audit::{rules, volumes};
 use crate::state::{Decided, StorageFacts};
 use crate::*;
@@ -36,11 +37,20 @@ pub(super) type Answer = Result<(Cost, Vec<Grant>, Vec<VolumeGrant>), Reason>;
 pub(super) struct Board<'w> {
     world: &'w World,
     claims: BTreeMap<ClaimKey, Claim>,
-    charges: Vec<(NodeKey, Resources)>,
+    seated: Vec<Seated>,
+    /// Pods that were seated.
+    decided: BTreeSet<PodKey>,
     held: Vec<HeldDevice>,
     storage: StorageFacts,
-    mounted: Vec<(NodeKey, Box<[VolumeUse]>)>,
     upstream: bool,
+}
+
+/// Who asks.
+#[derive(Clone, Copy)]
+struct Asker<'a> {
+    request: &'a Request,
+    priority: i32,
+    pod: Option<&'a PodKey>,
 }
 
 /// A place that was found.
@@ -61,25 +71,23 @@ struct Pinned {
 
 impl<'w> Board<'w> {
     pub(super) fn new(world: &'w World, policy: &Policy) -> Self {
-        let (mut charges, mut mounted) = (Vec::new(), Vec::new());
+        let mut seated = Vec::new();
         for member in world.members.values() {
             let (Phase::Bound(node) | Phase::Terminating(node, _)) = &member.phase else {
                 continue;
             };
-            let role =
-                world.groups.get(&member.group).and_then(|g| g.roles.get(member.role as usize));
-            if let Some(role) = role {
-                charges.push((node.clone(), role.request.resources.clone()));
-                mounted.push((node.clone(), role.request.volumes.clone()));
+            let staying = matches!(member.phase, Phase::Bound(_));
+            if let Some(request) = world.request_of(member) {
+                seated.push(Seated { node: node.clone(), request, staying });
             }
         }
         Self {
             world,
             claims: world.claims.clone(),
-            charges,
+            seated,
+            decided: BTreeSet::new(),
             held: Vec::new(),
             storage: world.storage.clone(),
-            mounted,
             upstream: policy.device_order == DeviceOrder::Upstream,
         }
     }
@@ -108,15 +116,16 @@ impl<'w> Board<'w> {
         let mut pods: Vec<_> = of.map(|(k, m)| (m.index, k.clone())).collect();
         pods.sort();
         let mut pods = pods.into_iter().map(|(_, pod)| pod);
-        let before = (self.claims.clone(), self.charges.clone(), self.held.clone());
+        let (decided, seated) = (self.decided.clone(), self.seated.clone());
+        let before = (self.claims.clone(), self.held.clone());
         let most = role.admits.as_ref().map_or(u32::MAX, |admits| admits.most);
-        let stored = (self.storage.clone(), self.mounted.clone());
+        let stored = self.storage.clone();
         while fate.missing > 0 {
             if fate.seats.len() as u32 >= most {
                 fate.tally = BTreeMap::from([(Reason::QuotaExceeded, 0)]);
                 break;
             }
-            match self.seat(&role.request, pods.next(), &mut fate.released) {
+            match self.seat(&role.request, group.priority, pods.next(), &mut fate.released) {
                 Ok((seat, cost)) => {
                     fate.seats.push(seat);
                     fate.cost = fate.cost.and(cost);
@@ -129,8 +138,9 @@ impl<'w> Board<'w> {
             }
         }
         if group.minimum == Minimum::Gang && fate.missing > 0 {
-            (self.claims, self.charges, self.held) = before;
-            (self.storage, self.mounted) = stored;
+            (self.claims, self.held) = before;
+            (self.decided, self.seated) = (decided, seated);
+            self.storage = stored;
             fate.missing += fate.seats.len() as u32;
             fate.seats.clear();
             fate.released.clear();
@@ -141,6 +151,7 @@ impl<'w> Board<'w> {
 
     /// Every node's answer to the first opening of the group that goes first, or the object's own.
     pub(super) fn first_look(&self, group: &GroupKey) -> Result<Vec<Answer>, Reason> {
+        let priority = self.world.groups[group].priority;
         let request = &self.world.groups[group].roles[0].request;
         let members = self.world.members.iter();
         if self.world.groups[group].roles[0].admits.as_ref().is_some_and(|a| a.most == 0) {
@@ -149,20 +160,23 @@ impl<'w> Board<'w> {
         let pods = members.filter(|(_, m)| m.group == *group && m.phase.is_pending());
         let pod = pods.map(|(key, m)| (m.index, key)).min().map(|(_, key)| key);
         let (wanted, pinned) = self.resolve(request, pod)?;
-        let nodes = self.world.nodes.iter();
-        Ok(nodes.map(|(key, node)| self.on(request, &wanted, &pinned, key, node)).collect())
+        let nodes = self.world.nodes.keys();
+        let asker = Asker { request, priority, pod };
+        Ok(nodes.map(|key| self.on(asker, &wanted, &pinned, key)).collect())
     }
 
     fn seat(
         &mut self,
-        request: &Request,
+        request: &Shared<Request>,
+        priority: i32,
         pod: Option<PodKey>,
         released: &mut Vec<ClaimKey>,
     ) -> Result<(Seat, Cost), BTreeMap<Reason, u32>> {
+        let asker = Asker { request, priority, pod: pod.as_ref() };
         let lone = |reason| BTreeMap::from([(reason, 0)]);
         let (wanted, pinned) = self.resolve(request, pod.as_ref()).map_err(lone)?;
-        let tally = match self.anywhere(request, &wanted, &pinned) {
-            Ok(found) => return Ok(self.take(request, pod, found)),
+        let tally = match self.anywhere(asker, &wanted, &pinned) {
+            Ok(found) => return Ok(self.take(request, pod.clone(), found)),
             Err(tally) => tally,
         };
         let movable: Vec<ClaimKey> =
@@ -175,7 +189,7 @@ impl<'w> Board<'w> {
             // A claim that can't be allocated anew stays where it is.
             let again = self.resolve(request, pod.as_ref()).ok();
             let found =
-                again.and_then(|(wanted, pinned)| self.anywhere(request, &wanted, &pinned).ok());
+                again.and_then(|(wanted, pinned)| self.anywhere(asker, &wanted, &pinned).ok());
             if let Some(found) = found {
                 released.extend(movable);
                 return Ok(self.take(request, pod, found));
@@ -231,14 +245,21 @@ impl<'w> Board<'w> {
     /// The best node and devices, or the first check that fails on each node.
     fn anywhere(
         &self,
-        request: &Request,
+        asker: Asker<'_>,
         wanted: &[Asked],
         pinned: &[Pinned],
     ) -> Result<Found, BTreeMap<Reason, u32>> {
+        // A node that was promised to the pod is taken if it will do, whatever there is beside it.
+        let own = asker.pod.and_then(|pod| self.world.members.get(pod)?.nominated.clone());
+        if let Some(node) = own.filter(|node| self.world.nodes.contains_key(node))
+            && let Ok((cost, grants, volumes)) = self.on(asker, wanted, pinned, &node)
+        {
+            return Ok(Found { node, grants, volumes, cost });
+        }
         let mut best: Option<Found> = None;
         let mut tally = BTreeMap::new();
-        for (key, node) in &self.world.nodes {
-            match self.on(request, wanted, pinned, key, node) {
+        for key in self.world.nodes.keys() {
+            match self.on(asker, wanted, pinned, key) {
                 // Nodes come in order of name: of equals the first stays.
                 Ok((cost, grants, volumes)) if best.as_ref().is_none_or(|b| cost < b.cost) => {
                     best = Some(Found { node: key.clone(), grants, volumes, cost });
@@ -250,20 +271,46 @@ impl<'w> Board<'w> {
         best.ok_or(tally)
     }
 
-    fn on(
+    /// A node's answer: where it is promised to others that go before or beside the pod, it must do
+    /// with them there as well.
+    fn on(&self, asker: Asker<'_>, wanted: &[Asked], pinned: &[Pinned], key: &NodeKey) -> Answer {
+        let others = self.world.members.iter().filter(|(pod, member)| {
+            let priority = self.world.groups.get(&member.group).map(|g| g.priority);
+            member.phase.is_pending()
+                && member.nominated.as_ref() == Some(key)
+                && asker.pod != Some(*pod)
+                && priority.is_some_and(|of| of >= asker.priority)
+                && !self.decided.contains(*pod)
+        });
+        let requests = others.filter_map(|(_, member)| self.world.request_of(member));
+        let seat = |request| Seated { node: key.clone(), request, staying: true };
+        let promised: Vec<Seated> = requests.map(seat).collect();
+        if !promised.is_empty() {
+            self.beside(asker.request, &promised, wanted, pinned, key)?;
+        }
+        self.beside(asker.request, &[], wanted, pinned, key)
+    }
+
+    /// A node's answer with these pods on it too.
+    fn beside(
         &self,
         request: &Request,
+        promised: &[Seated],
         wanted: &[Asked],
         pinned: &[Pinned],
         key: &NodeKey,
-        node: &Node,
     ) -> Answer {
+        let node = &self.world.nodes[key];
         rules::admits(&request.node, key, node)?;
-        let used: Vec<&Resources> =
-            self.charges.iter().filter(|(n, _)| n == key).map(|(_, r)| r).collect();
+        let here = self.seated.iter().chain(promised).filter(|pod| pod.node == *key);
+        let here: Vec<&Seated> = here.collect();
+        pods::ports(request, here.iter().copied())?;
+        let used: Vec<&Resources> = here.iter().map(|pod| &pod.request.resources).collect();
         let served = rules::by_devices(request, node);
         rules::room(&request.resources, node, &used, &served)?;
-        let granted = self.granted(request, key, node)?;
+        let granted = self.granted(request, promised, key, node)?;
+        let scene = Scene { nodes: &self.world.nodes, pods: &self.seated, promised };
+        scene.admits(request, key)?;
         let elsewhere = |p: &Pinned| {
             p.nodes
                 .as_ref()
@@ -305,7 +352,7 @@ impl<'w> Board<'w> {
         // Of a name that is there twice, the first.
         let of = |h: &&HeldDevice| seen.devices.iter().position(|d| d.key == h.device);
         let fixed: Vec<usize> = theirs.iter().filter_map(of).collect();
-        let soft = node::soft(&request.node, key, node);
+        let soft = node::soft(&request.node, key, node) + node::wishes(&scene, request, key);
         let scarce = node::Scarce::new(&request.resources, node, &used);
         let ask = devices::Ask {
             seen: &seen,
@@ -322,19 +369,25 @@ impl<'w> Board<'w> {
         Ok((cost, grants, granted))
     }
 
-    /// What becomes of the pod's claims on volumes on a node.
+    /// What becomes of the pod's claims on volumes on a node, with these pods there too.
     fn granted(
         &self,
         request: &Request,
+        promised: &[Seated],
         key: &NodeKey,
         node: &Node,
     ) -> Result<Vec<VolumeGrant>, Reason> {
-        let there = self.mounted.iter().filter(|(node, _)| self.world.nodes.contains_key(node));
-        let others: Vec<_> = there.map(|(node, volumes)| (node, &**volumes)).collect();
-        volumes::on_node(&self.storage, &others, &request.volumes, key, node)
+        let there = self.seated.iter().filter(|pod| self.world.nodes.contains_key(&pod.node));
+        let (others, promised) = (volumes::mounted(there), volumes::mounted(promised));
+        volumes::on_node(&self.storage, &others, &promised, &request.volumes, key, node)
     }
 
-    fn take(&mut self, request: &Request, pod: Option<PodKey>, found: Found) -> (Seat, Cost) {
+    fn take(
+        &mut self,
+        request: &Shared<Request>,
+        pod: Option<PodKey>,
+        found: Found,
+    ) -> (Seat, Cost) {
         let Found { node, grants, volumes, cost } = found;
         for grant in &volumes {
             let claim = request.volumes[usize::from(grant.at)].claim();
@@ -344,8 +397,9 @@ impl<'w> Board<'w> {
             };
             self.storage.decide(claim, &decided);
         }
-        self.mounted.push((node.clone(), request.volumes.clone()));
-        self.charges.push((node.clone(), request.resources.clone()));
+        let seated = Seated { node: node.clone(), request: request.clone(), staying: true };
+        self.seated.push(seated);
+        self.decided.extend(pod.clone());
         let holds = |g: &Grant| HeldDevice {
             device: g.device.clone(),
             admin: g.admin,

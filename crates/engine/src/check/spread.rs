@@ -1,0 +1,231 @@
+//! PodTopologySpread: no domain has many more of the pods that count than the emptiest has.
+//!
+//! Which domains there are, and which nodes count, is a question of nodes alone: a [`Grid`] holds it
+//! as long as no node changes. How many pods are where is counted for each ask.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::Failing;
+use super::fact::{any_term, label, tolerated};
+use crate::decision::Facts;
+use crate::facts::{Effect, Node, NodeRules, Request};
+use crate::name::{Name, NodeKey};
+use crate::pods::SpreadRule;
+use crate::reason::{Reason, Status};
+use crate::state::State;
+
+/// The domains of a request's constraints, and the nodes that count for them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grid(Vec<Domains>);
+
+/// The domains of one constraint.
+#[derive(Clone, Debug)]
+struct Domains {
+    /// By slot: the number of the node's value; none where it lacks the label.
+    value_of: Vec<Option<u32>>,
+    /// By slot: whether pods on the node count.
+    counts: Vec<bool>,
+    /// By number: whether any node of the domain counts.
+    exists: Vec<bool>,
+}
+
+impl Grid {
+    /// The grid of some constraints of a pod with these rules about nodes.
+    pub(crate) fn new(state: &State, of_pod: &NodeRules, rules: &[SpreadRule]) -> Self {
+        Self(rules.iter().map(|rule| Domains::new(state, of_pod, rules, rule)).collect())
+    }
+}
+
+impl Domains {
+    fn new(state: &State, of_pod: &NodeRules, rules: &[SpreadRule], rule: &SpreadRule) -> Self {
+        let slots = state.nodes.slots() as usize;
+        let (mut value_of, mut counts) = (vec![None; slots], vec![false; slots]);
+        let mut exists = Vec::new();
+        let mut numbers: FxHashMap<&Name, u32> = FxHashMap::default();
+        for (slot, key, row) in state.nodes.iter() {
+            let Some(node) = &row.fact else { continue };
+            let Some(value) = label(&node.labels, &rule.key) else { continue };
+            let number = *numbers.entry(value).or_insert_with(|| {
+                exists.push(false);
+                exists.len() as u32 - 1
+            });
+            value_of[slot as usize] = Some(number);
+            if counts_on(of_pod, rules, rule, key, node) {
+                counts[slot as usize] = true;
+                exists[number as usize] = true;
+            }
+        }
+        Self { value_of, counts, exists }
+    }
+
+    fn value(&self, slot: u32) -> Option<u32> {
+        self.value_of.get(slot as usize).copied().flatten()
+    }
+}
+
+/// Whether a node counts for a constraint: it has the labels of all of them, and the pod's rules
+/// about nodes let it in as far as the constraint heeds them.
+fn counts_on(
+    of_pod: &NodeRules,
+    rules: &[SpreadRule],
+    rule: &SpreadRule,
+    key: &NodeKey,
+    node: &Node,
+) -> bool {
+    if !rules.iter().all(|rule| label(&node.labels, &rule.key).is_some()) {
+        return false;
+    }
+    let lets_in = || {
+        of_pod.selector.iter().all(|(k, v)| label(&node.labels, k) == Some(v))
+            && of_pod.required.as_ref().is_none_or(|terms| any_term(terms, key, &node.labels))
+    };
+    let bears = || {
+        let mut hard = node.taints.iter().filter(|t| t.effect != Effect::PreferNoSchedule);
+        hard.all(|taint| tolerated(&of_pod.tolerations, taint))
+    };
+    (!rule.honors_affinity || lets_in()) && (!rule.honors_taints || bears())
+}
+
+/// A request's constraints with the pods that there are now.
+#[derive(Clone, Debug)]
+pub(crate) struct Spread {
+    grid: Arc<Grid>,
+    /// For each constraint, by number of the domain.
+    pods: Vec<Vec<u32>>,
+    /// For each constraint, the pods of the emptiest domain; none where there are too few domains.
+    least: Vec<Option<u32>>,
+}
+
+impl Spread {
+    /// Counts the pods; none where there is no constraint.
+    pub(crate) fn of(state: &State, rules: &[SpreadRule], grid: &Arc<Grid>) -> Option<Self> {
+        if rules.is_empty() {
+            return None;
+        }
+        let mut spread = Self { grid: Arc::clone(grid), pods: Vec::new(), least: Vec::new() };
+        for (rule, domains) in rules.iter().zip(&grid.0) {
+            let mut pods = vec![0_u32; domains.exists.len()];
+            for (slot, count) in rule.pods.iter().flat_map(|id| state.around.meant(*id)) {
+                let counts = domains.counts.get(slot as usize).copied().unwrap_or(false);
+                if let Some(value) = domains.value(slot).filter(|_| counts) {
+                    pods[value as usize] += count.staying;
+                }
+            }
+            let there = || pods.iter().zip(&domains.exists).filter(|(_, exists)| **exists);
+            let few = i64::from(rule.min_domains) > there().count() as i64;
+            let least = there().map(|(pods, _)| *pods).min().filter(|_| !few);
+            spread.least.push(least);
+            spread.pods.push(pods);
+        }
+        Some(spread)
+    }
+
+    /// The first constraint that the node does not keep.
+    pub(crate) fn on(&self, state: &State, rules: &[SpreadRule], slot: u32) -> Result<(), Failing> {
+        for (at, (rule, domains)) in rules.iter().zip(&self.grid.0).enumerate() {
+            let least = self.least[at];
+            let (value, here) = match domains.value(slot) {
+                Some(value) => (Some(value), self.pods[at][value as usize]),
+                None => (None, 0),
+            };
+            let skew = i64::from(here) + i64::from(rule.own) - i64::from(least.unwrap_or(0));
+            let (reason, status) = match value {
+                None => (Reason::SpreadKeyMissing, Status::UnschedulableAndUnresolvable),
+                Some(_) if skew > i64::from(rule.max_skew) => {
+                    (Reason::SpreadUnmet, Status::Unschedulable)
+                }
+                Some(_) => continue,
+            };
+            let over = skew - i64::from(rule.max_skew);
+            let close = 1000 - over.clamp(0, 1000) as u32;
+            let (key, max_skew) = (rule.key.clone(), rule.max_skew);
+            let value = value.and_then(|_| value_of(state, slot, &rule.key));
+            let facts = Facts::Spread { key, value, here, least, max_skew };
+            return Err(Failing { close, ..Failing::new(reason, status).with(facts) });
+        }
+        Ok(())
+    }
+}
+
+/// The label that each node has a value of its own of.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+impl Spread {
+    /// kube-scheduler's scores of these nodes, which are all that fit. Nodes without one of the labels
+    /// have 0.
+    pub(crate) fn scores(&self, state: &State, rules: &[SpreadRule], slots: &[u32]) -> Vec<i64> {
+        let counts = |slot: u32| self.grid.0.iter().all(|domains| domains.value(slot).is_some());
+        let scored: Vec<u32> = slots.iter().copied().filter(|slot| counts(*slot)).collect();
+        let mut raw = vec![0.0_f64; scored.len()];
+        for (at, (rule, domains)) in rules.iter().zip(&self.grid.0).enumerate() {
+            let by_node = rule.key.as_str() == HOSTNAME;
+            let mut values: Vec<_> = scored.iter().map(|slot| domains.value(*slot)).collect();
+            values.sort_unstable();
+            values.dedup();
+            let size = if by_node { scored.len() } else { values.len() };
+            let weight = ((size + 2) as f64).ln();
+            let here: FxHashMap<u32, u32> = match rule.pods {
+                Some(pods) if by_node => {
+                    state.around.meant(pods).map(|(slot, count)| (slot, count.staying)).collect()
+                }
+                Some(_) | None => FxHashMap::default(),
+            };
+            for (score, slot) in raw.iter_mut().zip(&scored) {
+                let pods = match domains.value(*slot) {
+                    Some(_) if by_node => here.get(slot).copied().unwrap_or(0),
+                    Some(value) => self.pods[at][value as usize],
+                    None => 0,
+                };
+                *score += f64::from(pods) * weight + f64::from(rule.max_skew - 1);
+            }
+        }
+        let raw: Vec<i64> = raw.into_iter().map(|score| score.round() as i64).collect();
+        let most = raw.iter().copied().max().unwrap_or(0);
+        let least = raw.iter().copied().min().unwrap_or(0);
+        let score = |raw: i64| if most == 0 { 100 } else { 100 * (most + least - raw) / most };
+        let mut scores = raw.into_iter().map(score);
+        let each = |slot: &u32| if counts(*slot) { scores.next().unwrap_or(0) } else { 0 };
+        slots.iter().map(each).collect()
+    }
+
+    /// By how many pods a node would overdraw the constraints, where they are only wishes.
+    pub(crate) fn overdrawn(&self, rules: &[SpreadRule], slot: u32) -> u32 {
+        let mut sum = 0_u32;
+        for (at, (rule, domains)) in rules.iter().zip(&self.grid.0).enumerate() {
+            let over = match domains.value(slot) {
+                Some(value) => {
+                    let here = i64::from(self.pods[at][value as usize]) + i64::from(rule.own);
+                    here - i64::from(self.least[at].unwrap_or(0)) - i64::from(rule.max_skew)
+                }
+                None => self.pods[at].iter().map(|pods| i64::from(*pods)).sum::<i64>() + 1,
+            };
+            sum = sum.saturating_add(u32::try_from(over.max(0)).unwrap_or(u32::MAX));
+        }
+        sum
+    }
+}
+
+/// What stays of the constraints where no other pod is on any node: the labels.
+pub(crate) fn when_empty(request: &Request, node: &Node) -> Result<(), Failing> {
+    for rule in request.near.iter().flat_map(|near| &near.spread) {
+        let value = label(&node.labels, &rule.key).cloned();
+        let (reason, status) = match value {
+            None => (Reason::SpreadKeyMissing, Status::UnschedulableAndUnresolvable),
+            Some(_) if i32::from(rule.own) > rule.max_skew => {
+                (Reason::SpreadUnmet, Status::Unschedulable)
+            }
+            Some(_) => continue,
+        };
+        let (key, max_skew) = (rule.key.clone(), rule.max_skew);
+        let facts = Facts::Spread { key, value, here: 0, least: Some(0), max_skew };
+        return Err(Failing::new(reason, status).with(facts));
+    }
+    Ok(())
+}
+
+/// A node's value of a label.
+pub(super) fn value_of(state: &State, slot: u32, key: &str) -> Option<Name> {
+    label(&state.nodes.at(slot).fact.as_ref()?.labels, key).cloned()
+}

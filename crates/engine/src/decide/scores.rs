@@ -1,0 +1,224 @@
+//! kube-scheduler's scores, for comparison: the plugins of its default profile with their weights,
+//! each from 0 to 100 over the nodes that fit, in its own arithmetic.
+//!
+//! Not scored, and so equal on all nodes: ImageLocality (images are not read), VolumeBinding, and
+//! the spread that kube-scheduler has by default for pods of a Service or a workload. Of equal
+//! totals the first node by name is taken, where kube-scheduler takes one by its order of nodes.
+
+use super::search::Ask;
+use crate::check::fact::{term_matches, tolerated};
+use crate::cost::Cost;
+use crate::facts::{Effect, Node, Toleration};
+use crate::state::{Ledger, State};
+
+/// The highest score of a plugin.
+const MOST: i64 = 100;
+
+/// A node that fits: the rank of its name, its slot, and what a seat there costs.
+pub(super) type Candidate = (u32, u32, Cost);
+
+/// The node with the highest total, the first by name among equals.
+pub(super) fn best(state: &State, ask: &Ask, nodes: &[Candidate]) -> Option<u32> {
+    let totals = totals(state, ask, nodes);
+    let all = nodes.iter().zip(totals);
+    let best = all.max_by_key(|((rank, ..), total)| (*total, std::cmp::Reverse(*rank)));
+    best.map(|((_, slot, _), _)| *slot)
+}
+
+/// The weighted sum of each node's scores.
+pub(super) fn totals(state: &State, ask: &Ask, nodes: &[Candidate]) -> Vec<i64> {
+    let mut totals = vec![0; nodes.len()];
+    let mut add = |weight: i64, scores: Vec<i64>| {
+        for (total, score) in totals.iter_mut().zip(scores) {
+            *total += weight * score;
+        }
+    };
+    let slots: Vec<u32> = nodes.iter().map(|(_, slot, _)| *slot).collect();
+    add(3, taints(state, ask, &slots));
+    add(2, node_affinity(state, ask, &slots));
+    add(1, of_each(state, &slots, |node, ledger| least_allocated(ask, node, ledger)));
+    add(1, balanced(state, ask, &slots));
+    add(2, ask.pod_affinity_scores(state, &slots));
+    add(2, ask.spread_scores(state, &slots));
+    add(2, devices(ask, nodes));
+    totals
+}
+
+fn of_each(state: &State, slots: &[u32], of: impl Fn(&Node, &Ledger) -> i64) -> Vec<i64> {
+    let score = |slot: &u32| {
+        let row = state.nodes.at(*slot);
+        row.fact.as_ref().map_or(0, |node| of(node, &row.ledger))
+    };
+    slots.iter().map(score).collect()
+}
+
+/// Raw scores as parts of the highest, or of what is missing to it (`DefaultNormalizeScore`).
+fn normalized(raw: Vec<i64>, reverse: bool) -> Vec<i64> {
+    let most = raw.iter().copied().max().unwrap_or(0);
+    let part = |score: i64| match (most, reverse) {
+        (0, true) => MOST,
+        (0, false) => score,
+        (_, true) => MOST - MOST * score / most,
+        (_, false) => MOST * score / most,
+    };
+    raw.into_iter().map(part).collect()
+}
+
+/// TaintToleration: fewer `PreferNoSchedule` taints that are not tolerated are better.
+fn taints(state: &State, ask: &Ask, slots: &[u32]) -> Vec<i64> {
+    let soft = |toleration: &&Toleration| {
+        toleration.effect.is_none_or(|effect| effect == Effect::PreferNoSchedule)
+    };
+    let tolerations: Vec<Toleration> =
+        ask.request.node.tolerations.iter().filter(soft).cloned().collect();
+    let raw = of_each(state, slots, |node, _| {
+        let repelling = node.taints.iter().filter(|taint| {
+            taint.effect == Effect::PreferNoSchedule && !tolerated(&tolerations, taint)
+        });
+        repelling.count() as i64
+    });
+    normalized(raw, true)
+}
+
+/// NodeAffinity: the weights of the preferred terms that match.
+fn node_affinity(state: &State, ask: &Ask, slots: &[u32]) -> Vec<i64> {
+    let raw = slots.iter().map(|slot| {
+        let (key, row) = (state.nodes.key(*slot), state.nodes.at(*slot));
+        let labels = row.fact.as_ref().map_or(&[][..], |node| &node.labels);
+        let met = ask.request.node.preferred.iter().filter(|(weight, term)| {
+            *weight != 0 && !term.is_empty() && term_matches(term, key, labels)
+        });
+        met.map(|(weight, _)| i64::from(*weight)).sum()
+    });
+    normalized(raw.collect(), false)
+}
+
+/// NodeResourcesFit with LeastAllocated: the mean of what would be left of CPU and memory, where a
+/// container without a request counts as if it asked a little.
+fn least_allocated(ask: &Ask, node: &Node, ledger: &Ledger) -> i64 {
+    let padded = &ask.request.padded;
+    let (mut sum, mut of) = (0, 0);
+    for (allocatable, used) in [
+        (node.allocatable.cpu_milli, ledger.padded.0.saturating_add(padded.asked.0)),
+        (node.allocatable.memory_bytes, ledger.padded.1.saturating_add(padded.asked.1)),
+    ] {
+        if allocatable <= 0 {
+            continue;
+        }
+        of += 1;
+        if used <= allocatable {
+            sum += (i128::from(allocatable - used) * 100 / i128::from(allocatable)) as i64;
+        }
+    }
+    if of == 0 { 0 } else { sum / of }
+}
+
+/// NodeResourcesBalancedAllocation: how much evener the pod makes the use of CPU and memory.
+fn balanced(state: &State, ask: &Ask, slots: &[u32]) -> Vec<i64> {
+    let asked = &ask.request.resources;
+    if asked.cpu_milli == 0 && asked.memory_bytes == 0 {
+        return vec![0; slots.len()];
+    }
+    of_each(state, slots, |node, ledger| {
+        let evenness = |cpu: i64, memory: i64| {
+            let mut parts =
+                [(cpu, node.allocatable.cpu_milli), (memory, node.allocatable.memory_bytes)]
+                    .into_iter()
+                    .filter(|(_, allocatable)| *allocatable > 0)
+                    .map(|(used, allocatable)| (used as f64 / allocatable as f64).min(1.0));
+            let deviation = match (parts.next(), parts.next()) {
+                (Some(a), Some(b)) => ((a - b) / 2.0).abs(),
+                (Some(_) | None, _) => 0.0,
+            };
+            ((1.0 - deviation) * 100.0) as i64
+        };
+        let with = evenness(
+            ledger.cpu_milli.saturating_add(asked.cpu_milli),
+            ledger.memory_bytes.saturating_add(asked.memory_bytes),
+        );
+        let without = evenness(ledger.cpu_milli, ledger.memory_bytes);
+        50 + (50 + with - without) / 2
+    })
+}
+
+/// DynamicResources: earlier choices of `firstAvailable` lists are better.
+fn devices(ask: &Ask, nodes: &[Candidate]) -> Vec<i64> {
+    let requests = ask.wanted.claims.iter().flat_map(|(_, spec)| &spec.requests);
+    let lists = requests.filter(|r| r.alternatives.iter().any(|a| a.name.is_some())).count();
+    let most = 8 * lists as i64;
+    let raw = nodes.iter().map(|(.., cost)| (most - i64::from(cost.alternatives)).max(0));
+    if lists == 0 { vec![0; nodes.len()] } else { normalized(raw.collect(), false) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::claims::Resolved;
+    use crate::{
+        Change, Engine, Name, NodeKey, NodeRequirement, NodeRules, Padded, Request, Resources,
+        Shared, Taint,
+    };
+
+    const GI: i64 = 1 << 30;
+
+    fn node(cpu_milli: i64, labels: &[(&str, &str)]) -> Node {
+        let allocatable =
+            Resources { cpu_milli, memory_bytes: 8 * GI, pods: 9, ..Resources::default() };
+        let labels = labels.iter().map(|(key, value)| (Name::new(key), Name::new(value))).collect();
+        let (taints, features) = (Box::default(), Box::default());
+        Node { allocatable, labels, taints, unschedulable: false, features }
+    }
+
+    fn request() -> Request {
+        let resources =
+            Resources { cpu_milli: 1000, memory_bytes: 2 * GI, pods: 1, ..Resources::default() };
+        let padded = Padded { asked: (1000, 2 * GI), held: (1000, 2 * GI) };
+        Request { resources, padded, ..Request::default() }
+    }
+
+    fn scores(nodes: &[Node], request: Request) -> Vec<i64> {
+        let mut engine = Engine::new();
+        let key = |at: usize| NodeKey(Name::new(&format!("n{at}")));
+        let facts = nodes.iter().enumerate();
+        engine.apply(facts.map(|(at, node)| Change::Node(key(at), Some(node.clone()))));
+        let state = engine.state();
+        let candidate = |at: usize| {
+            let slot = state.nodes.slot(&key(at)).expect("a node");
+            (at as u32, slot, Cost::default())
+        };
+        let ask = Ask::new(0, Shared::new(request), Resolved::default());
+        let all: Vec<Candidate> = (0..nodes.len()).map(candidate).collect();
+        totals(state, &ask, &all)
+    }
+
+    /// By hand: no soft taints 3 · 100; LeastAllocated 75, and (50 + 75) / 2; evenness unchanged 75,
+    /// and from 100 to 87, which is 50 + 37 / 2.
+    #[test]
+    fn free_and_even_nodes_score_higher() {
+        assert_eq!(scores(&[node(4000, &[]), node(2000, &[])], request()), [450, 430]);
+    }
+
+    #[test]
+    fn soft_taints_and_preferred_labels_weigh() {
+        let mut repelling = node(4000, &[]);
+        let (key, value) = (Name::new("soft"), Name::new(""));
+        repelling.taints = [Taint { key, value, effect: Effect::PreferNoSchedule }].into();
+        assert_eq!(scores(&[repelling, node(4000, &[])], request()), [150, 450]);
+        let here: crate::NodeTerm =
+            [NodeRequirement::In(Name::new("zone"), [Name::new("a")].into())].into();
+        let there: crate::NodeTerm = [NodeRequirement::Exists(Name::new("zone"))].into();
+        let preferred = [(1, here), (3, there)].into();
+        let wishing =
+            Request { node: NodeRules { preferred, ..NodeRules::default() }, ..request() };
+        let nodes = [node(4000, &[("zone", "a")]), node(4000, &[("zone", "b")]), node(4000, &[])];
+        assert_eq!(scores(&nodes, wishing), [650, 600, 450]);
+    }
+
+    #[test]
+    fn a_pod_that_asks_for_nothing_is_padded_and_not_balanced() {
+        let padded = Padded { asked: (100, 200 << 20), held: (100, 200 << 20) };
+        let nothing = Request { padded, ..Request::default() };
+        // 3900 of 4000 and 7992 of 8192 Mi: 97 each.
+        assert_eq!(scores(&[node(4000, &[])], nothing), [397]);
+    }
+}
