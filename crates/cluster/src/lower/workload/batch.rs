@@ -69,7 +69,7 @@ pub(super) fn cron_job(cron: &CronJob, created: bool) -> Expansion<'_> {
     expansion.roles.push(RolePlan {
         deadline_seconds: spec.active_deadline_seconds,
         rank: if indexed { Rank::From(0) } else { Rank::None },
-        indexes: indexed.then(|| Indexes::all(spec.completions.map_or(u32::MAX, count))),
+        indexes: indexed.then(|| Indexes::all(completions(spec))),
         // The Job's own name ends in the minute of its run.
         places: Places::plain(&format!("{}-run", cron.metadata.name)),
         ..RolePlan::alike("", &spec.template, &format!("{at}.template.spec"), wanted)
@@ -85,7 +85,7 @@ fn gang(scheduling: Option<&JobScheduling>, at: &str) -> Option<String> {
 /// What the API server refuses of a Job, or of one in another object.
 pub(super) fn refusals(spec: &JobSpec, at: &str, expansion: &mut Expansion<'_>) {
     let indexed = spec.completion_mode == Some(CompletionMode::Indexed);
-    if indexed && spec.completions.is_none() {
+    if indexed && spec.completions.is_none() && spec.parallelism.is_some() {
         let message = "An indexed Job says in `completions` how many indexes there are; one without \
                        is refused.";
         expansion.refuse(&format!("{at}.completions"), message);
@@ -137,7 +137,17 @@ fn indexes(job: &Job, expansion: &mut Expansion<'_>) -> Option<Indexes> {
     if completed.is_empty() && job.status.succeeded > 0 {
         completed.push((0, count(job.status.succeeded) - 1));
     }
-    Some(Indexes::new(job.spec.completions.map_or(u32::MAX, count), &completed, &failed))
+    Some(Indexes::new(completions(&job.spec), &completed, &failed))
+}
+
+/// How many indexes there are: one where the Job gives no counts at all, for so the API server fills
+/// them in.
+fn completions(spec: &JobSpec) -> u32 {
+    match (spec.completions, spec.parallelism) {
+        (Some(completions), _) => count(completions),
+        (None, None) => 1,
+        (None, Some(_)) => u32::MAX,
+    }
 }
 
 /// Indexes such as `1,3-5,7`: first and last of each run, in order.
