@@ -278,10 +278,11 @@ Exit codes:
 
 /// Write a dump without names and secrets, which is planned alike
 ///
-/// Environment, arguments, commands, images and annotations are not in it, nor is any kind that a
+/// Environment, arguments, commands and images are not in it, nor are annotations and kinds that a
 /// plan does not read. Each word of a name and of a label's value is replaced by a code; codes have
-/// the order of the words, so that ties fall as before. What stays readable is listed in
-/// docs/guide/mask.md.
+/// the order of the words, so that ties fall as before. Some things stay readable, for a plan needs
+/// them or because they are not masked yet: docs/guide/mask.md lists them, read it before you hand a
+/// dump on.
 #[derive(Debug, Args)]
 #[command(after_help = MASK_EXAMPLES)]
 pub(crate) struct MaskArgs {
