@@ -5,9 +5,7 @@ use phalanx_cluster::plan::{PlanOptions, why};
 use phalanx_cluster::view::{PodView, request_name};
 use phalanx_cluster::words::within;
 use phalanx_cluster::world::World;
-use phalanx_engine::{
-    DeviceFacts, DeviceStage, Facts, GroupKey, NodeKey, Reason, Short, Verdict, Why,
-};
+use phalanx_engine::{DeviceFacts, DeviceStage, GroupKey, NodeKey, Reason, Short, Verdict, Why};
 
 /// What is known of one pod's verdict.
 #[derive(Clone, Debug)]
@@ -60,24 +58,10 @@ pub(crate) fn add(account: &mut Account, world: &mut World, options: &PlanOption
     let name = |facts: &DeviceFacts| {
         request_name(world, &group, facts).unwrap_or_else(|| "the request".to_owned())
     };
-    account.funnels = node
-        .checks
-        .iter()
-        .flat_map(|(reason, _, example)| match &example.facts {
-            Facts::Devices(facts) => funnels(*reason, facts, &name),
-            Facts::None
-            | Facts::Subject { .. }
-            | Facts::Label { .. }
-            | Facts::Amount { .. }
-            | Facts::Taint(_)
-            | Facts::Claim { .. }
-            | Facts::Binding { .. }
-            | Facts::Port { .. }
-            | Facts::Spread { .. }
-            | Facts::Pods { .. }
-            | Facts::Volume(_) => Vec::new(),
-        })
-        .collect();
+    let told = node.checks.iter().filter_map(|(reason, _, example)| {
+        example.facts.devices().map(|facts| funnels(*reason, facts, &name))
+    });
+    account.funnels = told.flatten().collect();
 }
 
 /// One funnel; of requests that can't be met together one each, with what the nearest value or

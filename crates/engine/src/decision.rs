@@ -233,6 +233,26 @@ pub enum Facts {
     Volume(Box<VolumeFacts>),
 }
 
+impl Facts {
+    /// What is told of devices, where that is what it is about.
+    pub fn devices(&self) -> Option<&DeviceFacts> {
+        match self {
+            Self::Devices(facts) => Some(facts),
+            Self::None
+            | Self::Subject { .. }
+            | Self::Amount { .. }
+            | Self::Label { .. }
+            | Self::Taint(_)
+            | Self::Claim { .. }
+            | Self::Binding { .. }
+            | Self::Port { .. }
+            | Self::Spread { .. }
+            | Self::Pods { .. }
+            | Self::Volume(_) => None,
+        }
+    }
+}
+
 /// What is wrong with a claim on a volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VolumeFacts {

@@ -109,6 +109,23 @@ pub enum NodeRequirement {
     Never,
 }
 
+impl NodeRequirement {
+    /// The node that it asks for by name.
+    pub fn node_name(&self) -> Option<&Name> {
+        match self {
+            Self::NameIs(name) => Some(name),
+            Self::In(..)
+            | Self::NotIn(..)
+            | Self::Exists(_)
+            | Self::DoesNotExist(_)
+            | Self::Gt(..)
+            | Self::Lt(..)
+            | Self::NameIsNot(_)
+            | Self::Never => None,
+        }
+    }
+}
+
 /// One term: all its requirements. An empty term matches nothing.
 pub type NodeTerm = Box<[NodeRequirement]>;
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{Act, CureKind, DeviceFacts, Facts, NodeReport, Reason, Seat};
+use phalanx_engine::{Act, CureKind, Facts, NodeReport, Reason, Seat};
 use phalanx_objects::core::Pod;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
@@ -283,15 +283,12 @@ fn room(node: &NodeReport, all: &[Thing]) -> Option<Vec<Thing>> {
 fn held_by_pods(node: &NodeReport) -> bool {
     !node.checks.is_empty()
         && node.checks.iter().all(|(reason, _, example)| {
-            let if_free = device_facts(example)
+            let if_free = example
+                .facts
+                .devices()
                 .is_some_and(|f| f.together_if_free >= f.asked || f.free < f.tolerated);
             reason.cure() == CureKind::EndPods || if_free
         })
-}
-
-/// The facts about devices, if the example has such.
-fn device_facts(example: &phalanx_engine::Example) -> Option<&DeviceFacts> {
-    if let Facts::Devices(facts) = &example.facts { Some(facts) } else { None }
 }
 
 /// The users of claims that are allocated where the node can't have them.

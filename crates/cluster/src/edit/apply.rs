@@ -431,33 +431,11 @@ fn in_request(
 fn drop_align(object: &mut Object, level: AlignLevel) -> Result<(), String> {
     let mut found = false;
     let mut drop = |meta: &mut ObjectMeta| found |= without_level(meta, level);
-    match object {
-        Object::ResourceClaim(_) | Object::ResourceClaimTemplate(_) => {
-            claim_spec(object)?.0.into_iter().for_each(&mut drop);
-        }
-        Object::Workload(workload) => {
-            drop(workload.metadata_mut());
-            let parts = workload.parts_mut();
-            parts.into_iter().filter_map(|part| part.metadata).for_each(&mut drop);
-        }
-        Object::Pod(pod) => drop(&mut pod.metadata),
-        Object::Node(_)
-        | Object::Namespace(_)
-        | Object::PriorityClass(_)
-        | Object::RuntimeClass(_)
-        | Object::LimitRange(_)
-        | Object::ResourceQuota(_)
-        | Object::ResourceSlice(_)
-        | Object::DeviceClass(_)
-        | Object::DeviceTaintRule(_)
-        | Object::PersistentVolume(_)
-        | Object::PersistentVolumeClaim(_)
-        | Object::StorageClass(_)
-        | Object::CSINode(_)
-        | Object::CSIDriver(_)
-        | Object::CSIStorageCapacity(_)
-        | Object::VolumeAttachment(_)
-        | Object::NodeTopology(_) => {}
+    if object.device_claim().is_some() {
+        claim_spec(object)?.0.into_iter().for_each(&mut drop);
+    } else if matches!(object, Object::Pod(_) | Object::Workload(_)) {
+        drop(object.metadata_mut());
+        object.pod_parts_mut().into_iter().filter_map(|part| part.metadata).for_each(&mut drop);
     }
     if found { Ok(()) } else { Err(format!("its {ALIGN_ANNOTATION} names no level {level}")) }
 }

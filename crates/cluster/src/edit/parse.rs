@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use phalanx_objects::topology::AlignLevel;
+use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, Quantity};
 
 use super::{Edit, EditError, Ill, Relaxation, Setting, Target};
@@ -37,33 +38,6 @@ pub fn kind_word(kind: Kind) -> &'static str {
     }
 }
 
-/// The short names of a workload.
-fn short_words(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::Workload(kind) => kind.short_words(),
-        Kind::Node
-        | Kind::Pod
-        | Kind::Namespace
-        | Kind::PriorityClass
-        | Kind::RuntimeClass
-        | Kind::LimitRange
-        | Kind::ResourceQuota
-        | Kind::ResourceSlice
-        | Kind::ResourceClaim
-        | Kind::ResourceClaimTemplate
-        | Kind::DeviceClass
-        | Kind::DeviceTaintRule
-        | Kind::PersistentVolume
-        | Kind::PersistentVolumeClaim
-        | Kind::StorageClass
-        | Kind::CSINode
-        | Kind::CSIDriver
-        | Kind::CSIStorageCapacity
-        | Kind::VolumeAttachment
-        | Kind::NodeTopology => &[],
-    }
-}
-
 /// Other words for a kind: kubectl's short names, and plurals.
 fn kind(word: &str) -> Option<Kind> {
     let word = word.to_ascii_lowercase();
@@ -84,7 +58,10 @@ fn kind(word: &str) -> Option<Kind> {
         "runtimeclasses" => Some(Kind::RuntimeClass),
         "deviceclasses" => Some(Kind::DeviceClass),
         "nodetopologies" => Some(Kind::NodeTopology),
-        word => Kind::ALL.iter().copied().find(|kind| short_words(*kind).contains(&word)),
+        word => {
+            let mut workloads = WorkloadKind::ALL.iter().copied();
+            workloads.find(|kind| kind.short_words().contains(&word)).map(Kind::Workload)
+        }
     };
     short.or_else(|| {
         let singular = word.strip_suffix('s');

@@ -118,31 +118,10 @@ fn first_rules<'a>(metas: impl Iterator<Item = &'a ObjectMeta>) -> Vec<AlignRule
 
 /// The metadata of a claim, or of a template of claims, that may carry a wish, that which counts first.
 fn metas(object: &Object) -> Vec<&ObjectMeta> {
-    match object {
-        Object::ResourceClaim(claim) => vec![&claim.metadata],
-        Object::ResourceClaimTemplate(template) => {
-            vec![&template.spec.metadata, &template.metadata]
-        }
-        Object::Node(_)
-        | Object::Pod(_)
-        | Object::Workload(_)
-        | Object::Namespace(_)
-        | Object::PriorityClass(_)
-        | Object::RuntimeClass(_)
-        | Object::LimitRange(_)
-        | Object::ResourceQuota(_)
-        | Object::ResourceSlice(_)
-        | Object::DeviceClass(_)
-        | Object::DeviceTaintRule(_)
-        | Object::PersistentVolume(_)
-        | Object::PersistentVolumeClaim(_)
-        | Object::StorageClass(_)
-        | Object::CSINode(_)
-        | Object::CSIDriver(_)
-        | Object::CSIStorageCapacity(_)
-        | Object::VolumeAttachment(_)
-        | Object::NodeTopology(_) => Vec::new(),
+    if let Object::ResourceClaimTemplate(template) = object {
+        return vec![&template.spec.metadata, &template.metadata];
     }
+    object.device_claim().map(|_| object.metadata()).into_iter().collect()
 }
 
 fn level(level: AlignLevel) -> Level {

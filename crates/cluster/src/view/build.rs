@@ -774,7 +774,7 @@ pub(super) fn look_up(
     if pods.is_some() {
         return Words { pods, ..Words::default() };
     }
-    let Facts::Devices(facts) = &example.facts else { return Words::default() };
+    let Some(facts) = example.facts.devices() else { return Words::default() };
     let request = |facts: &DeviceFacts| request_words(world, info, pod, facts);
     let selector = facts.selector.zip(example.device.as_ref());
     let value = facts.attribute.as_ref().zip(example.device.as_ref());

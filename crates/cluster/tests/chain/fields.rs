@@ -8,7 +8,8 @@ use phalanx_objects::read::{Item, read};
 use phalanx_objects::resource::DeviceRequestAllocationResult as Granted;
 use serde_json::{Value, json};
 
-use super::support::{Chance, options};
+use super::chance::Chance;
+use super::support::options;
 use super::written::{Checked, check};
 
 /// A world of these objects.

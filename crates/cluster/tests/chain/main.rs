@@ -1,6 +1,9 @@
 //! The whole chain, from YAML to documents, sentences, cures and writes, over small worlds.
 
 #[cfg(test)]
+#[path = "../chance/mod.rs"]
+mod chance;
+#[cfg(test)]
 mod cures;
 #[cfg(test)]
 mod edits;

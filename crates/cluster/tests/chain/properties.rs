@@ -8,8 +8,9 @@ use phalanx_cluster::world::World;
 use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, Object};
 
+use super::chance::Chance;
 use super::support::{
-    Chance, MATCH, carry_out, cpu_pod, decided, document_of, edited, gpu_pod, gpus, job, node,
+    MATCH, carry_out, cpu_pod, decided, document_of, edited, gpu_pod, gpus, job, node,
     shared_claim, topology, user_of, world,
 };
 

@@ -12,35 +12,6 @@ use phalanx_objects::read::{Item, read};
 use phalanx_objects::storage::SELECTED_NODE_ANNOTATION;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
-/// SplitMix64 (Steele, Lea, Flood 2014): a stream of numbers from a seed.
-pub(crate) struct Chance(u64);
-
-impl Chance {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    pub(crate) fn one_in(&mut self, bound: u64) -> bool {
-        self.below(bound) == 0
-    }
-
-    pub(crate) fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[usize::try_from(self.below(of.len() as u64)).unwrap_or(0)]
-    }
-}
-
 /// The world of these documents. A problem in them fails the test.
 pub(crate) fn world(yaml: &str) -> World {
     let mut world = World::new(Lowering::new(Compat::new(Version::default())));

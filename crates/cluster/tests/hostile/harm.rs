@@ -4,29 +4,10 @@ use std::mem::discriminant;
 
 use serde_json::{Map, Value};
 
+use super::chance::Chance;
+
 /// Values that are well formed, and that few fields expect.
 const VALUES: &str = include_str!("../../../objects/corpus/values.txt");
-
-/// A small generator of chance (SplitMix64), so that what is made depends on the seed alone.
-pub(crate) struct Chance(u64);
-
-impl Chance {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-}
 
 /// Harms an object in one to three places.
 pub(crate) fn object(object: &mut Value, chance: &mut Chance) {
@@ -44,10 +25,10 @@ fn somewhere<'a>(value: &'a mut Value, chance: &mut Chance) -> &'a mut Value {
         Value::Array(list) => list.len(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     };
-    if inside == 0 || chance.below(6) == 0 {
+    if inside == 0 || chance.one_in(6) {
         return value;
     }
-    let at = chance.below(inside);
+    let at = chance.index(inside);
     let inner = match value {
         Value::Object(map) => map.values_mut().nth(at),
         Value::Array(list) => list.get_mut(at),
@@ -59,37 +40,39 @@ fn somewhere<'a>(value: &'a mut Value, chance: &mut Chance) -> &'a mut Value {
 fn harm(value: &mut Value, whole: &Value, chance: &mut Chance) {
     match (chance.below(6), &mut *value) {
         (0, Value::Array(list)) if !list.is_empty() => {
-            let twin = list[chance.below(list.len())].clone();
-            list.extend(vec![twin; 1 + chance.below(40)]);
+            let twin = list[chance.index(list.len())].clone();
+            list.extend(vec![twin; 1 + chance.index(40)]);
         }
         (0, Value::Object(map)) if !map.is_empty() => {
-            let at = chance.below(map.len());
+            let at = chance.index(map.len());
             let gone = map.keys().nth(at).cloned().expect("a key");
             map.remove(&gone);
         }
         (1, _) => *value = somewhere(&mut whole.clone(), chance).clone(),
         (2, Value::Object(map)) => many(map, chance),
         (2, Value::String(text)) => {
-            let odd = ["\0", " ", "/", "\u{1F600}", "A", "-", "9".repeat(300).as_str()]
-                .map(str::to_owned);
+            let long = "9".repeat(300);
             let at = (0..=text.len()).filter(|at| text.is_char_boundary(*at));
             let at: Vec<usize> = at.collect();
-            text.insert_str(at[chance.below(at.len())], &odd[chance.below(odd.len())]);
+            text.insert_str(
+                at[chance.index(at.len())],
+                chance.pick(&["\0", " ", "/", "\u{1F600}", "A", "-", &long]),
+            );
         }
         (2 | 3, Value::Number(_)) => {
             let odd = [i64::MAX, i64::MIN, -1, 0, 1, i64::from(i32::MAX), 1 << 40];
-            *value = odd[chance.below(odd.len())].into();
+            *value = odd[chance.index(odd.len())].into();
         }
         _ => {
             // Half of them of the type that is there, or hardly an object would be read.
-            let alike = chance.below(2) == 0;
+            let alike = chance.one_in(2);
             let fits = |other: &Value| !alike || discriminant(other) == discriminant(value);
             let values: Vec<Value> = VALUES
                 .lines()
                 .filter_map(|line| serde_json::from_str(line).ok())
                 .filter(fits)
                 .collect();
-            *value = values[chance.below(values.len())].clone();
+            *value = values[chance.index(values.len())].clone();
         }
     }
 }

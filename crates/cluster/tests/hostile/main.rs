@@ -6,6 +6,8 @@
 //! which it is taken again is the one before.
 #![expect(clippy::unwrap_used, reason = "a test panics")]
 
+#[path = "../chance/mod.rs"]
+mod chance;
 mod harm;
 
 use phalanx_cluster::audit::audit_objects;
@@ -54,6 +56,10 @@ impl Reading {
 fn absorb(world: &mut World, object: &Object, ordinal: u64) {
     let source = Source { file: "test".into(), line: 1, ordinal };
     world.absorb(ObjectEvent::Applied(Box::new(object.clone()), source));
+}
+
+fn remove(world: &mut World, reference: &ObjectRef) {
+    world.absorb(ObjectEvent::Deleted(reference.clone().into()));
 }
 
 /// All that may be asked of a world: none of it panics, and what is decided is legal. `text` is the
@@ -115,7 +121,7 @@ impl Base {
             assert!(told.iter().all(|refusal| !refusal.message.is_empty()), "{told:?}");
         }
         let mut world = self.world.clone();
-        self.remove(&mut world, &before.reference());
+        remove(&mut world, &before.reference());
         for gone in &reading.unread {
             world.unread(gone.clone());
         }
@@ -128,7 +134,7 @@ impl Base {
         let with = outcome(&ask(&mut world, &before.reference(), text));
         if reading.objects.is_empty() {
             let mut plain = self.world.clone();
-            self.remove(&mut plain, &before.reference());
+            remove(&mut plain, &before.reference());
             plain.settle();
             let plain = outcome(&ask(&mut plain, &before.reference(), text));
             assert_eq!((&without, &with), (&plain, &plain), "{text}");
@@ -143,7 +149,7 @@ impl Base {
     /// With the harmed object gone and the good one back, all is as before.
     fn holds_again(&self, mut world: World, reading: &Reading, at: usize, text: &str) {
         for object in &reading.objects {
-            self.remove(&mut world, &object.reference());
+            remove(&mut world, &object.reference());
             let stood = self
                 .objects
                 .iter()
@@ -158,10 +164,6 @@ impl Base {
         let again = outcome(&ask(&mut world, &self.objects[at].reference(), text));
         assert_eq!(again, self.answer, "{text}");
         assert_eq!(world.findings(), self.findings, "{text}");
-    }
-
-    fn remove(&self, world: &mut World, reference: &ObjectRef) {
-        world.absorb(ObjectEvent::Deleted(reference.clone().into()));
     }
 }
 
@@ -189,8 +191,8 @@ fn objects_harmed_by_chance_harm_nothing_but_themselves() {
     let base = Base::new();
     let mut read = 0;
     for run in 0..runs {
-        let mut chance = harm::Chance::new(seed.wrapping_mul(0x1_0000_0001).wrapping_add(run));
-        let at = chance.below(base.objects.len());
+        let mut chance = chance::Chance::new(seed.wrapping_mul(0x1_0000_0001).wrapping_add(run));
+        let at = chance.index(base.objects.len());
         let mut object = serde_json::to_value(&base.objects[at]).unwrap();
         harm::object(&mut object, &mut chance);
         read += u64::from(base.hold(&object.to_string(), at));

@@ -225,7 +225,9 @@ impl Audit {
         });
         let kept: Vec<Seated> = kept.map(|(_, (_, promised))| promised.clone()).collect();
         let by_devices = rules::by_devices(request, node);
-        for promised in [kept.as_slice(), &[]] {
+        let alone: &[Seated] = &[];
+        let passes = if kept.is_empty() { vec![alone] } else { vec![&kept, alone] };
+        for promised in passes {
             let all = self.seated.iter().chain(promised);
             let here: Vec<&Seated> = all.filter(|pod| pod.node == seat.node).collect();
             pods::ports(request, here.iter().copied())

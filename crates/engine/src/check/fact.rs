@@ -101,17 +101,7 @@ fn narrows(terms: &[NodeTerm]) -> bool {
 
 /// The nodes that a term names by `metadata.name In`.
 pub(super) fn names(term: &NodeTerm) -> impl Iterator<Item = &Name> {
-    term.iter().filter_map(|requirement| match requirement {
-        NodeRequirement::NameIs(name) => Some(name),
-        NodeRequirement::In(..)
-        | NodeRequirement::NotIn(..)
-        | NodeRequirement::Exists(_)
-        | NodeRequirement::DoesNotExist(_)
-        | NodeRequirement::Gt(..)
-        | NodeRequirement::Lt(..)
-        | NodeRequirement::NameIsNot(_)
-        | NodeRequirement::Never => None,
-    })
+    term.iter().filter_map(NodeRequirement::node_name)
 }
 
 /// NodeUnschedulable: `spec.unschedulable`, unless its taint is tolerated.

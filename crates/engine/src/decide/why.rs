@@ -134,20 +134,7 @@ impl Trial<'_> {
     pub(super) fn example(&self, failing: &Failing, slot: u32) -> Example {
         let devices = self.state.nodes.at(slot).devices.as_deref();
         let name = |at: u16| devices.map(|d| self.state.device_key(d, usize::from(at)));
-        let joint = match &failing.facts {
-            Facts::Devices(facts) => facts.joint.as_deref(),
-            Facts::None
-            | Facts::Subject { .. }
-            | Facts::Amount { .. }
-            | Facts::Label { .. }
-            | Facts::Taint(_)
-            | Facts::Claim { .. }
-            | Facts::Binding { .. }
-            | Facts::Port { .. }
-            | Facts::Spread { .. }
-            | Facts::Pods { .. }
-            | Facts::Volume(_) => None,
-        };
+        let joint = failing.facts.devices().and_then(|facts| facts.joint.as_deref());
         let leaders = joint.iter().flat_map(|joint| &joint.groups);
         Example {
             node: Some(self.state.nodes.key(slot).clone()),

@@ -1,6 +1,6 @@
 //! Which kinds in which versions are read, and into what: older versions become the newest.
 
-use serde::Deserializer;
+use serde::{Deserialize, Deserializer};
 
 use crate::admission::{LimitRange, ResourceQuota, RuntimeClass};
 use crate::core::{Namespace, Node, Pod, PriorityClass};
@@ -48,49 +48,54 @@ impl Shape {
     pub(super) fn read<'de, D: Deserializer<'de>>(self, from: D) -> Result<Object, D::Error> {
         let beta = self.layout == Layout::Beta1;
         match self.kind {
-            Kind::Node => Node::deserialize(from).map(Object::from),
-            Kind::Pod => Pod::deserialize(from).map(Object::from),
-            Kind::Namespace => Namespace::deserialize(from).map(Object::from),
-            Kind::PriorityClass => PriorityClass::deserialize(from).map(Object::from),
-            Kind::RuntimeClass => RuntimeClass::deserialize(from).map(Object::from),
-            Kind::LimitRange => LimitRange::deserialize(from).map(Object::from),
-            Kind::ResourceQuota => ResourceQuota::deserialize(from).map(Object::from),
-            Kind::PersistentVolume => PersistentVolume::deserialize(from).map(Object::from),
+            Kind::Node => typed::<Node, D>(from).map(Object::from),
+            Kind::Pod => typed::<Pod, D>(from).map(Object::from),
+            Kind::Namespace => typed::<Namespace, D>(from).map(Object::from),
+            Kind::PriorityClass => typed::<PriorityClass, D>(from).map(Object::from),
+            Kind::RuntimeClass => typed::<RuntimeClass, D>(from).map(Object::from),
+            Kind::LimitRange => typed::<LimitRange, D>(from).map(Object::from),
+            Kind::ResourceQuota => typed::<ResourceQuota, D>(from).map(Object::from),
+            Kind::PersistentVolume => typed::<PersistentVolume, D>(from).map(Object::from),
             Kind::PersistentVolumeClaim => {
-                PersistentVolumeClaim::deserialize(from).map(Object::from)
+                typed::<PersistentVolumeClaim, D>(from).map(Object::from)
             }
-            Kind::StorageClass => StorageClass::deserialize(from).map(Object::from),
-            Kind::CSINode => CSINode::deserialize(from).map(Object::from),
-            Kind::CSIDriver => CSIDriver::deserialize(from).map(Object::from),
-            Kind::CSIStorageCapacity => CSIStorageCapacity::deserialize(from).map(Object::from),
-            Kind::VolumeAttachment => VolumeAttachment::deserialize(from).map(Object::from),
+            Kind::StorageClass => typed::<StorageClass, D>(from).map(Object::from),
+            Kind::CSINode => typed::<CSINode, D>(from).map(Object::from),
+            Kind::CSIDriver => typed::<CSIDriver, D>(from).map(Object::from),
+            Kind::CSIStorageCapacity => typed::<CSIStorageCapacity, D>(from).map(Object::from),
+            Kind::VolumeAttachment => typed::<VolumeAttachment, D>(from).map(Object::from),
             Kind::Workload(kind) => kind.read(from).map(Object::from),
-            Kind::NodeTopology => NodeTopology::deserialize(from).map(Object::from),
-            Kind::DeviceClass => DeviceClass::deserialize(from).map(Object::from),
+            Kind::NodeTopology => typed::<NodeTopology, D>(from).map(Object::from),
+            Kind::DeviceClass => typed::<DeviceClass, D>(from).map(Object::from),
             Kind::ResourceSlice if beta => {
-                let old = ResourceSliceBeta1::deserialize(from)?;
+                let old = typed::<ResourceSliceBeta1, D>(from)?;
                 Ok(ResourceSlice::from(old).into())
             }
-            Kind::ResourceSlice => ResourceSlice::deserialize(from).map(Object::from),
+            Kind::ResourceSlice => typed::<ResourceSlice, D>(from).map(Object::from),
             Kind::ResourceClaim if beta => {
-                let old = ResourceClaimBeta1::deserialize(from)?;
+                let old = typed::<ResourceClaimBeta1, D>(from)?;
                 Ok(ResourceClaim::from(old).into())
             }
-            Kind::ResourceClaim => ResourceClaim::deserialize(from).map(Object::from),
+            Kind::ResourceClaim => typed::<ResourceClaim, D>(from).map(Object::from),
             Kind::ResourceClaimTemplate if beta => {
-                let old = ResourceClaimTemplateBeta1::deserialize(from)?;
+                let old = typed::<ResourceClaimTemplateBeta1, D>(from)?;
                 Ok(ResourceClaimTemplate::from(old).into())
             }
             Kind::ResourceClaimTemplate => {
-                ResourceClaimTemplate::deserialize(from).map(Object::from)
+                typed::<ResourceClaimTemplate, D>(from).map(Object::from)
             }
             Kind::DeviceTaintRule if self.layout == Layout::Alpha3 => {
-                let old = DeviceTaintRuleAlpha::deserialize(from)?;
+                let old = typed::<DeviceTaintRuleAlpha, D>(from)?;
                 Ok(DeviceTaintRule::from(old).into())
             }
-            Kind::DeviceTaintRule => DeviceTaintRule::deserialize(from).map(Object::from),
+            Kind::DeviceTaintRule => typed::<DeviceTaintRule, D>(from).map(Object::from),
         }
     }
+}
+
+/// Reads a value by the trait: the function of its own that serde derives takes a list as well.
+fn typed<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    T::deserialize(from)
 }
 
 impl Layout {

@@ -12,7 +12,7 @@ mod parts;
 mod ray;
 mod volcano;
 
-use serde::{Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::meta::ObjectMeta;
 
@@ -80,7 +80,7 @@ macro_rules! workloads {
             ) -> Result<Workload, D::Error> {
                 match self {
                     $( Self::$name => {
-                        <$type>::deserialize(from).map(|of| Workload::$name(Box::new(of)))
+                        <$type as Deserialize>::deserialize(from).map(|of| Workload::$name(Box::new(of)))
                     } )*
                 }
             }

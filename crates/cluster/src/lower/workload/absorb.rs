@@ -12,6 +12,7 @@ use super::super::absorb::{change, findings};
 use super::super::slice::Note;
 use super::super::{Dependent, Findings, Lowering};
 use super::{Context, WorkloadRecord, expand, runtimes_of};
+use crate::edit::kind_word;
 use crate::finding::Source;
 
 impl Lowering {
@@ -95,33 +96,10 @@ impl Lowering {
     }
 
     fn workload_key(&mut self, reference: &ObjectRef) -> GroupKey {
-        let word = match reference.kind {
-            Kind::Workload(kind) => kind.word(),
-            Kind::Node
-            | Kind::Pod
-            | Kind::Namespace
-            | Kind::PriorityClass
-            | Kind::RuntimeClass
-            | Kind::LimitRange
-            | Kind::ResourceQuota
-            | Kind::ResourceSlice
-            | Kind::ResourceClaim
-            | Kind::ResourceClaimTemplate
-            | Kind::DeviceClass
-            | Kind::DeviceTaintRule
-            | Kind::PersistentVolume
-            | Kind::PersistentVolumeClaim
-            | Kind::StorageClass
-            | Kind::CSINode
-            | Kind::CSIDriver
-            | Kind::CSIStorageCapacity
-            | Kind::VolumeAttachment
-            | Kind::NodeTopology => "",
-        };
         let names = &mut self.interned.names;
         let object =
             Scoped { namespace: names.get(&reference.namespace), name: Name::new(&reference.name) };
-        GroupKey { object, kind: names.get(word) }
+        GroupKey { object, kind: names.get(kind_word(reference.kind)) }
     }
 
     pub(crate) fn index_workload(&mut self, key: &GroupKey, record: &WorkloadRecord, enter: bool) {

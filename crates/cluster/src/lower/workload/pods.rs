@@ -358,19 +358,7 @@ fn node_of(pod: &PodRecord) -> Option<&Name> {
         Life::Bound(node) | Life::Terminating(node, _) => Some(&node.0),
         Life::Pending | Life::Foreign | Life::Leaving => {
             let terms = pod.shape.node.required.iter().flatten();
-            let names = terms.flatten().filter_map(|requirement| match requirement {
-                NodeRequirement::NameIs(name) => Some(name),
-                NodeRequirement::In(..)
-                | NodeRequirement::NotIn(..)
-                | NodeRequirement::Exists(_)
-                | NodeRequirement::DoesNotExist(_)
-                | NodeRequirement::Gt(..)
-                | NodeRequirement::Lt(..)
-                | NodeRequirement::NameIsNot(_)
-                | NodeRequirement::Never => None,
-            });
-            let mut names = names;
-            names.next()
+            terms.flatten().find_map(NodeRequirement::node_name)
         }
         Life::Ended => None,
     }
