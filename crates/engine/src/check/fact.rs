@@ -210,3 +210,44 @@ fn requirement_matches(
         NodeRequirement::Never => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names: &[&str]) -> NodeTerm {
+        names.iter().map(|name| NodeRequirement::NameIs(Name::new(name))).collect()
+    }
+
+    fn requiring(terms: &[NodeTerm]) -> NodeRules {
+        NodeRules { required: Some(terms.into()), ..NodeRules::default() }
+    }
+
+    /// kube-scheduler: "pod affinity terms conflict", where each term does.
+    #[test]
+    fn terms_that_name_several_nodes_at_once_leave_none() {
+        let agree = |terms: &[NodeTerm]| terms_agree(&requiring(terms)).is_ok();
+        assert!(agree(&[named(&["a", "a"])]));
+        assert!(!agree(&[named(&["a", "b"])]));
+        assert!(!agree(&[named(&["a", "b"]), named(&["c", "a"])]));
+        assert!(agree(&[named(&["a", "b"]), named(&["c"])]));
+        // A term that names no node lifts the restriction.
+        let labelled: NodeTerm = [NodeRequirement::Exists(Name::new("zone"))].into();
+        assert!(agree(&[named(&["a", "b"]), labelled]));
+    }
+
+    #[test]
+    fn a_node_admits_whom_its_own_fact_lets_in() {
+        let key = NodeKey(Name::new("a"));
+        let plain = Node {
+            allocatable: crate::Resources::default(),
+            labels: Box::default(),
+            taints: Box::default(),
+            unschedulable: false,
+            features: Box::default(),
+        };
+        assert!(admits(&NodeRules::default(), &key, &plain));
+        assert!(!admits(&requiring(&[named(&["b"])]), &key, &plain));
+        assert!(!admits(&NodeRules::default(), &key, &Node { unschedulable: true, ..plain }));
+    }
+}

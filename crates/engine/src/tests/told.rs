@@ -16,7 +16,8 @@ fn tells(world: &World, reason: Reason, facts: &Facts) -> bool {
             let terms = held.and_then(|held| held.nodes.as_deref()).unwrap_or_default();
             let one = |r: &NodeRequirement| matches!(r, NodeRequirement::NameIs(_));
             let bound = terms.len() == 1 && terms[0].iter().any(one);
-            !bound || at.is_some()
+            let named = at.as_ref().is_some_and(|node| !node.is_empty());
+            if bound { named } else { at.is_none() || named }
         }
         Facts::Binding { claim, failure } => {
             world.claims[claim].failed.as_ref() == Some(&**failure)
