@@ -24,6 +24,9 @@ use crate::run::{Done, cargo, show};
 /// How often a figure is taken.
 pub(crate) const RUNS: usize = 11;
 
+/// Nodes of the dump that is read; fewer where time is short.
+pub(crate) const NODES: u32 = 5_000;
+
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
@@ -80,10 +83,10 @@ impl Part {
 }
 
 /// Builds in release and measures each part in a process of its own, so that memory is its own too.
-pub(crate) fn run(parts: &[Part], runs: usize) -> Done {
+pub(crate) fn run(parts: &[Part], runs: usize, nodes: u32) -> Done {
     let parts = if parts.is_empty() { &Part::ALL[..] } else { parts };
     for part in parts {
-        let runs = runs.to_string();
+        let (runs, nodes) = (runs.to_string(), nodes.to_string());
         let args = [
             "run",
             "--release",
@@ -95,13 +98,16 @@ pub(crate) fn run(parts: &[Part], runs: usize) -> Done {
             "measure",
             part.name(),
         ];
-        show(&format!("bench {}", part.name()), cargo(&args).args(["--runs", &runs]))?;
+        show(
+            &format!("bench {}", part.name()),
+            cargo(&args).args(["--runs", &runs, "--nodes", &nodes]),
+        )?;
     }
     Ok(())
 }
 
 /// Measures one part, in this process.
-pub(crate) fn measure(part: Part, runs: usize) -> Done {
+pub(crate) fn measure(part: Part, runs: usize, nodes: u32) -> Done {
     match part {
         Part::Small => rows::fill_and_churn(500, 10, &rows::SMALL, runs)?,
         Part::Large => rows::fill_and_churn(5_000, 8, &rows::LARGE, runs)?,
@@ -111,8 +117,8 @@ pub(crate) fn measure(part: Part, runs: usize) -> Done {
         Part::LargeKinds => rows::every_kind(5_000, 8, &rows::LARGE, runs)?,
         Part::Dra => dra::measure(runs)?,
         Part::Worst => worst::measure(runs)?,
-        Part::LoadJson => load::measure(load::Format::Json, runs)?,
-        Part::LoadYaml => load::measure(load::Format::Yaml, runs)?,
+        Part::LoadJson => load::measure(load::Format::Json, runs, nodes)?,
+        Part::LoadYaml => load::measure(load::Format::Yaml, runs, nodes)?,
     }
     Ok(())
 }
@@ -132,9 +138,14 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 /// Most resident memory of this process so far, in bytes (Linux).
 fn resident_bytes() -> Result<f64, String> {
+    memory_bytes("VmHWM:")
+}
+
+/// Memory of this process as the kernel tells it under a name, in bytes (Linux).
+fn memory_bytes(name: &str) -> Result<f64, String> {
     let status =
         std::fs::read_to_string("/proc/self/status").map_err(|e| format!("memory: {e}."))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
     kib.map(|kib| kib * 1024.0).ok_or_else(|| "memory: the kernel does not tell it.".to_owned())
 }

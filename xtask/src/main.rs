@@ -57,6 +57,9 @@ enum Task {
         /// How often each is taken; the median counts.
         #[arg(long, default_value_t = bench::RUNS)]
         runs: usize,
+        /// Nodes of the dump that is read, each with 30 pods.
+        #[arg(long, default_value_t = bench::NODES)]
+        nodes: u32,
     },
     /// Measure one part in this process; `bench` starts it in release.
     #[command(hide = true)]
@@ -66,6 +69,9 @@ enum Task {
         /// How often each is taken.
         #[arg(long, default_value_t = bench::RUNS)]
         runs: usize,
+        /// Nodes of the dump that is read, each with 30 pods.
+        #[arg(long, default_value_t = bench::NODES)]
+        nodes: u32,
     },
     /// Try texts and worlds that are made by chance, beyond those of the tests.
     Fuzz {
@@ -91,8 +97,8 @@ fn main() -> ExitCode {
         Task::Test => test::run(),
         Task::Tidy => tidy::run(),
         Task::Accept { part } => accept::run_all(part.as_deref()),
-        Task::Bench { parts, runs } => bench::run(&parts, runs),
-        Task::Measure { part, runs } => bench::measure(part, runs),
+        Task::Bench { parts, runs, nodes } => bench::run(&parts, runs, nodes),
+        Task::Measure { part, runs, nodes } => bench::measure(part, runs, nodes),
         Task::Fuzz { target, runs, seed } => fuzz::run(target, runs, seed),
         Task::Mutants { more } => mutants::run(&more),
     };

@@ -5,14 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::packed::{self, Form};
-
-/// Below this many bytes reading is over before anyone looks.
-const BAR_FROM_BYTES: u64 = 16 << 20;
+use crate::progress::{Passing, Progress};
 
 /// How much of a file is looked at where its name does not tell what it holds, in bytes.
 const HEAD_BYTES: u64 = 4096;
@@ -24,6 +19,23 @@ enum Input {
     Stdin,
     /// A file, its size in bytes, and how it came.
     File(PathBuf, u64, Came),
+}
+
+impl Input {
+    fn name(&self) -> String {
+        match self {
+            Self::Stdin => "-".to_owned(),
+            Self::File(path, ..) => path.display().to_string(),
+        }
+    }
+
+    /// In bytes, as far as it is known.
+    fn size(&self) -> u64 {
+        match self {
+            Self::Stdin => 0,
+            Self::File(_, size, _) => *size,
+        }
+    }
 }
 
 /// How a text came to be read.
@@ -128,54 +140,37 @@ impl Files {
         self.lost.push(Unreadable { path: path.display().to_string(), error });
     }
 
-    /// Hands out each text; gives what of the directories can't be read.
+    /// Hands out each text, and whom to tell how far it is read; gives what of the directories can't
+    /// be read.
     pub(crate) fn read(
         self,
-        mut sink: impl FnMut(Text<'_>),
+        mut sink: impl FnMut(Text<'_>, &Passing),
     ) -> Result<Vec<Unreadable>, Unreadable> {
-        let bar = self.bar();
+        let mut progress = Progress::over(self.inputs.iter().map(Input::size).sum());
         let mut lost = self.lost;
         for input in &self.inputs {
+            progress.file(&input.name(), input.size());
+            let mut sink = |text: Text<'_>| {
+                let passing = progress.text(text.bytes);
+                sink(text, &passing);
+            };
             match input {
                 Input::Stdin => {
                     let path = Path::new("-");
-                    at(path, packed::read(path, io::stdin().lock(), Came::Named, &mut sink))?;
+                    at(path, packed::read(path, io::stdin().lock(), 0, Came::Named, &mut sink))?;
                 }
                 Input::File(path, size, came) => {
-                    bar.set_message(path.display().to_string());
-                    let read =
-                        fs::File::open(path).and_then(|f| packed::read(path, f, *came, &mut sink));
+                    let read = fs::File::open(path)
+                        .and_then(|file| packed::read(path, file, *size, *came, &mut sink));
                     match (at(path, read), came) {
                         (Ok(()), _) => {}
                         (Err(unreadable), Came::Found) => lost.push(unreadable),
                         (Err(unreadable), Came::Named) => return Err(unreadable),
                     }
-                    bar.inc(*size);
                 }
             }
         }
-        bar.finish_and_clear();
         Ok(lost)
-    }
-
-    /// A bar on standard error; nothing where that is no terminal or the input is small.
-    fn bar(&self) -> ProgressBar {
-        let size = |input: &Input| match input {
-            Input::Stdin => 0,
-            Input::File(_, size, _) => *size,
-        };
-        let total: u64 = self.inputs.iter().map(size).sum();
-        if total < BAR_FROM_BYTES {
-            return ProgressBar::hidden();
-        }
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-        if let Ok(style) =
-            ProgressStyle::with_template("reading {wide_bar} {bytes}/{total_bytes} {msg}")
-        {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(200));
-        bar
     }
 }
 

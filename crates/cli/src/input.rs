@@ -18,6 +18,7 @@ use crate::exit::Failure;
 use crate::files::{Came, Files, Text, Unreadable};
 use crate::findings::{Findings, placed};
 use crate::foreign::Foreign;
+use crate::progress::{Passing, Progress};
 
 /// The version and the gates that are asked for.
 fn compat(args: &InputArgs) -> Result<Compat, Failure> {
@@ -93,7 +94,7 @@ impl Texts {
     pub(crate) fn of(args: &InputArgs) -> Result<Self, Failure> {
         let mut held = Vec::new();
         let files = Files::find(&args.filenames).map_err(unreadable)?;
-        let keep = |text: Text<'_>| {
+        let keep = |text: Text<'_>, _: &Passing| {
             held.push((text.name.to_owned(), text.bytes.to_owned(), text.came));
         };
         let lost = files.read(keep).map_err(unreadable)?;
@@ -103,6 +104,11 @@ impl Texts {
     /// Each, in the order of the input.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Text<'_>> {
         self.held.iter().map(|(name, bytes, came)| Text { name, bytes, came: *came })
+    }
+
+    /// Their size in bytes.
+    fn size(&self) -> u64 {
+        self.held.iter().map(|(_, bytes, _)| bytes.len() as u64).sum()
     }
 
     /// Which in the order of the input a text is.
@@ -125,7 +131,7 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
     // What does not compile is told, and drawn, where it is lowered, if it is the worst of its claim.
     let mut late = Vec::new();
     let mut foreign = Foreign::default();
-    let take = |text: Text<'_>| {
+    let take = |text: Text<'_>, passing: &Passing| {
         foreign.begin(&text);
         let mut observe = |object: &Object, source: &read::Source, locate: &read::Locate<'_>| {
             for refusal in refusals(object, &compat) {
@@ -134,6 +140,7 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
             }
         };
         read::read_observed(text.name, text.bytes, Some(&mut observe), &mut |item| {
+            passing.item(&item);
             for (object, at, refusal) in refused.take() {
                 if refusal.rule == Rule::SelectorInvalid {
                     late.push((object, at, refusal));
@@ -188,9 +195,13 @@ pub(crate) fn read_held(args: &InputArgs, texts: &Texts) -> Result<Held, Failure
     let mut findings = options.clone();
     let mut problems = Vec::new();
     let mut foreign = Foreign::default();
+    let mut progress = Progress::over(texts.size());
     for text in texts.iter() {
         foreign.begin(&text);
+        progress.file(text.name, text.bytes.len() as u64);
+        let passing = progress.text(text.bytes);
         read::read(text.name, text.bytes, &mut |item| {
+            passing.item(&item);
             for problem in foreign.sift(item).filter_map(|item| reading.take(item)) {
                 findings.problem(&problem);
                 problems.push(*problem);

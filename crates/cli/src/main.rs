@@ -17,6 +17,7 @@ mod nearest;
 mod node;
 mod packed;
 mod plan;
+mod progress;
 mod question;
 mod screen;
 mod status;

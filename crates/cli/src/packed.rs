@@ -78,20 +78,22 @@ pub(crate) fn begins_like_objects(head: &[u8]) -> bool {
     first.is_some_and(|line| keys.iter().any(|key| line.starts_with(key)))
 }
 
-/// Reads a stream to its end and hands out the texts in it.
+/// Reads a stream to its end and hands out the texts in it. `size` is how many bytes it has, as far
+/// as that is known: a text for which there is room need not be moved as it grows.
 pub(crate) fn read(
     path: &Path,
     mut stream: impl Read,
+    size: u64,
     came: Came,
     sink: &mut impl FnMut(Text<'_>),
 ) -> io::Result<()> {
     let head = head(&mut stream)?;
     let stream = head.as_slice().chain(stream);
     if !head.starts_with(&GZIP) {
-        return plain(path, stream, came, sink);
+        return plain(path, stream, size, came, sink);
     }
     let mut unpacked = MultiGzDecoder::new(BufReader::new(stream)).take(UNPACKED_MOST);
-    plain(path, &mut unpacked, came, sink)?;
+    plain(path, &mut unpacked, 0, came, sink)?;
     if unpacked.limit() == 0 {
         return Err(io::Error::other(format!(
             "unpacked it is larger than {} GiB; unpack it and give the files",
@@ -105,6 +107,7 @@ pub(crate) fn read(
 fn plain(
     path: &Path,
     mut stream: impl Read,
+    size: u64,
     came: Came,
     sink: &mut impl FnMut(Text<'_>),
 ) -> io::Result<()> {
@@ -112,6 +115,11 @@ fn plain(
     // An archive in a directory is as often as not a copy of what lies beside it.
     if came == Came::Named && is_tar(&bytes) {
         return archive(path, bytes.as_slice().chain(stream), sink);
+    }
+    let rest = usize::try_from(size).unwrap_or(0).saturating_sub(bytes.len());
+    // The size may be wrong, and then it is read as it comes.
+    if bytes.try_reserve_exact(rest).is_err() {
+        bytes.shrink_to_fit();
     }
     stream.read_to_end(&mut bytes)?;
     without_logs(&mut bytes);
@@ -176,7 +184,7 @@ fn archive(path: &Path, stream: impl Read, sink: &mut impl FnMut(Text<'_>)) -> i
     }
     texts.sort();
     for (inner, bytes) in texts {
-        read(&path.join(inner), bytes.as_slice(), Came::Found, sink)?;
+        read(&path.join(inner), bytes.as_slice(), bytes.len() as u64, Came::Found, sink)?;
     }
     Ok(())
 }

@@ -22,7 +22,46 @@ impl Field<'_> for i64 {}
 impl Field<'_> for String {}
 impl Field<'_> for serde_json::Value {}
 impl<'de, T: Deserialize<'de>> Field<'de> for Option<T> {}
-impl<'de, T: Deserialize<'de>> Field<'de> for Vec<T> {}
+
+/// A list that holds no more memory than it needs: most have one entry, where a list that grows as
+/// it is read would make room for four.
+impl<'de, T: Deserialize<'de>> Field<'de> for Vec<T> {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Exact<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Exact<T> {
+            type Value = Vec<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_none<E: Error>(self) -> Result<Vec<T>, E> {
+                Ok(Vec::new())
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Vec<T>, E> {
+                Ok(Vec::new())
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Vec<T>, D::Error> {
+                inner.deserialize_seq(self)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<T>, A::Error> {
+                let mut list = Vec::new();
+                while let Some(entry) = entries.next_element()? {
+                    if list.is_empty() {
+                        list.reserve_exact(1);
+                    }
+                    list.push(entry);
+                }
+                list.shrink_to_fit();
+                Ok(list)
+            }
+        }
+        deserializer.deserialize_option(Exact(PhantomData))
+    }
+}
 
 /// A map whose values may be null and whose keys may not repeat: serde's own keeps the last of two.
 impl<'de, V: Deserialize<'de> + Default> Field<'de> for BTreeMap<String, V> {

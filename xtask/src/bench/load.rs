@@ -17,7 +17,7 @@ use phalanx_objects::{Item, Object, read};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{median, resident_bytes, time};
+use super::{median, memory_bytes, resident_bytes, time};
 use crate::run::{Done, root};
 
 /// What is written and read.
@@ -51,7 +51,6 @@ impl Format {
     }
 }
 
-const NODES: u32 = 5_000;
 /// Pods on each node.
 const PODS: u32 = 30;
 
@@ -62,31 +61,32 @@ struct List<T> {
 }
 
 /// Measures one format.
-pub(crate) fn measure(format: Format, runs: usize) -> Done {
-    let (nodes, pods) = written(format).map_err(|e| format!("a dump to read: {e}."))?;
+pub(crate) fn measure(format: Format, runs: usize, count: u32) -> Done {
+    let (nodes, pods) = written(format, count).map_err(|e| format!("a dump to read: {e}."))?;
     let wrong = |e: std::io::Error| format!("a dump to read: {e}.");
     let target = format.target();
     let (nodes, pods) = (fs::read(nodes).map_err(wrong)?, fs::read(pods).map_err(wrong)?);
     let bytes = (nodes.len() + pods.len()) as f64;
     println!(
-        "   {NODES} nodes and {} pods in {:.0} MiB of {}",
-        NODES * PODS,
+        "   {count} nodes and {} pods in {:.0} MiB of {}",
+        count * PODS,
         bytes / f64::from(1 << 20),
         target.extension
     );
     let (loaded, world) = time(|| world(&[&nodes, &pods]));
     let peak = resident_bytes()? / bytes;
-    if world.nodes_len() != NODES as usize {
-        return Err(format!("{} nodes were read of {NODES}.", world.nodes_len()));
+    let kept = (memory_bytes("VmRSS:")? - bytes) / f64::from(count * PODS).max(1.0);
+    if world.nodes_len() != count as usize {
+        return Err(format!("{} nodes were read of {count}.", world.nodes_len()));
     }
     drop(world);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..runs {
-        let (taken, count) = time(|| objects(&nodes).len() + objects(&pods).len());
+        let (taken, mine) = time(|| objects(&nodes).len() + objects(&pods).len());
         ours.push(taken);
         let (taken, other) = time(|| parsed(format, &nodes, &pods));
         theirs.push(taken);
-        if count != other? {
+        if mine != other? {
             return Err("the two did not read the same objects.".to_owned());
         }
     }
@@ -99,7 +99,10 @@ pub(crate) fn measure(format: Format, runs: usize) -> Done {
         target.time_ratio,
         met(ratio, target.time_ratio)
     );
-    println!("   read and lowered in {loaded:.2?} (once)");
+    println!(
+        "   read and lowered in {loaded:.2?} (once); kept beside the text {:.1} KB a pod",
+        kept / 1e3
+    );
     println!(
         "   most memory {peak:.2} times the text  target {}  {}",
         target.memory_ratio,
@@ -158,13 +161,13 @@ fn world(texts: &[&[u8]]) -> World {
 }
 
 /// Writes the dump: a file of nodes and a file of pods.
-fn written(format: Format) -> std::io::Result<(PathBuf, PathBuf)> {
+fn written(format: Format, count: u32) -> std::io::Result<(PathBuf, PathBuf)> {
     let folder = root().join("target/bench");
     fs::create_dir_all(&folder)?;
     let file = |name: &str| folder.join(format!("{name}.{}", format.target().extension));
     let (nodes, pods) = (file("nodes"), file("pods"));
-    write(format, &nodes, (0..NODES).map(node))?;
-    write(format, &pods, (0..NODES * PODS).map(pod))?;
+    write(format, &nodes, (0..count).map(node))?;
+    write(format, &pods, (0..count * PODS).map(pod))?;
     Ok((nodes, pods))
 }
 

@@ -1,17 +1,18 @@
 //! JSON: objects one after the other (a single one, lines, or simply concatenated) and lists of any
-//! size. A scan finds where each object ends and what it is; only then is it read into its type, so
-//! that no more than one object is looked at, and the others survive a bad one.
+//! size. What says first what it is, as nearly all do, is read into its type at once. Where that does
+//! not go well a scan finds where the object ends and what it is, so that it alone is looked at again
+//! and the others survive it.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::json_tree;
-use super::shape::Shape;
-use super::tree::{Node, Place, TreeError};
-use super::{ListType, Reader, is_list, problem, read_tree};
+use serde::de::IgnoredAny;
 
-/// How deep values may be nested.
-const DEPTH: usize = 128;
+use super::json_scan::{Broken, Head, Outline, Scan};
+use super::once::{Once, Text as Borrowed};
+use super::shape::Shape;
+use super::tree::{Node, Place, Step, TreeError};
+use super::{ListType, Reader, is_list, json_tree, problem, read_tree};
 
 /// Whether a text is JSON: an object that begins with a key in quotes, or a list of such.
 pub(super) fn looks_like_json(bytes: &[u8]) -> bool {
@@ -20,187 +21,6 @@ pub(super) fn looks_like_json(bytes: &[u8]) -> bool {
         Some(b'{') => matches!(visible.next(), Some(b'"' | b'}')),
         Some(b'[') => matches!(visible.next(), Some(b'{' | b']')),
         Some(_) | None => false,
-    }
-}
-
-/// What a scan over an object's own keys finds.
-#[derive(Debug, Default)]
-struct Outline {
-    /// Behind the closing brace.
-    end: usize,
-    /// The value of `apiVersion`.
-    api_version: Option<Range<usize>>,
-    /// The value of `kind`.
-    kind: Option<Range<usize>>,
-    /// Where the list under `items` begins.
-    items: Option<usize>,
-    /// Whether `items` is null, as an empty list may be written.
-    no_items: bool,
-}
-
-/// Why a scan ended early.
-#[derive(Clone, Copy, Debug)]
-struct Broken {
-    at: usize,
-    why: &'static str,
-}
-
-/// A place in the text that goes on forward.
-struct Scan<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Scan<'_> {
-    fn peek(&mut self) -> Option<u8> {
-        while let Some(byte) = self.bytes.get(self.at).copied() {
-            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
-                return Some(byte);
-            }
-            self.at += 1;
-        }
-        None
-    }
-
-    fn broken(&self, why: &'static str) -> Broken {
-        Broken { at: self.at, why }
-    }
-
-    /// Skips a string; the scan stands at its first quote.
-    fn string(&mut self) -> Result<(), Broken> {
-        let start = self.at;
-        self.at += 1;
-        while let Some(rest) = self.bytes.get(self.at..) {
-            let special = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n'));
-            match special.map(|step| (step, rest.get(step))) {
-                Some((step, Some(b'"'))) => {
-                    self.at += step + 1;
-                    return Ok(());
-                }
-                // An escape does not carry a string over the end of its line either.
-                Some((step, Some(b'\\'))) if rest.get(step + 1) != Some(&b'\n') => {
-                    self.at += step + 2;
-                }
-                Some(_) | None => break,
-            }
-        }
-        Err(Broken { at: start, why: "a string begins here and does not end on its line" })
-    }
-
-    /// Skips any value, looking only at strings and brackets.
-    fn value(&mut self) -> Result<(), Broken> {
-        let Some(first) = self.peek() else {
-            return Err(self.broken("the text ends where a value is expected"));
-        };
-        match first {
-            b'"' => self.string(),
-            b'{' | b'[' => self.brackets(),
-            b',' | b':' | b'}' | b']' => Err(self.broken("a value is expected here")),
-            _ => {
-                let rest = self.bytes.get(self.at..).unwrap_or_default();
-                let ends = |byte: &u8| {
-                    matches!(byte, b',' | b'}' | b']' | b':') || byte.is_ascii_whitespace()
-                };
-                self.at += rest.iter().position(ends).unwrap_or(rest.len());
-                Ok(())
-            }
-        }
-    }
-
-    /// Skips a list or an object by its brackets; the scan stands at the first.
-    fn brackets(&mut self) -> Result<(), Broken> {
-        let start = self.at;
-        // One bit a level: whether it is an object.
-        let (mut kinds, mut depth) = (0_u128, 0_usize);
-        while let Some(byte) = self.bytes.get(self.at).copied() {
-            match byte {
-                b'"' => {
-                    self.string()?;
-                    continue;
-                }
-                b'{' | b'[' => {
-                    if depth == DEPTH {
-                        return Err(self.broken("values are nested more than 128 deep"));
-                    }
-                    kinds = kinds << 1 | u128::from(byte == b'{');
-                    depth += 1;
-                }
-                b'}' | b']' => {
-                    if (kinds & 1 == 1) != (byte == b'}') {
-                        return Err(self.broken("this bracket closes what another kind opened"));
-                    }
-                    kinds >>= 1;
-                    depth -= 1;
-                    if depth == 0 {
-                        self.at += 1;
-                        return Ok(());
-                    }
-                }
-                _ => {}
-            }
-            self.at += 1;
-        }
-        Err(Broken { at: start, why: "a bracket opens here and is not closed" })
-    }
-
-    /// Goes over the keys of an object; the scan stands at its brace. What is found before an error
-    /// is kept in `outline`.
-    fn outline(&mut self, outline: &mut Outline) -> Result<(), Broken> {
-        let start = self.at;
-        self.at += 1;
-        if self.peek() == Some(b'}') {
-            self.at += 1;
-            outline.end = self.at;
-            return Ok(());
-        }
-        loop {
-            match self.peek() {
-                Some(b'"') => {}
-                Some(_) => return Err(self.broken("a key in quotes is expected here")),
-                None => {
-                    return Err(Broken {
-                        at: start,
-                        why: "an object begins here and does not end",
-                    });
-                }
-            }
-            let key_start = self.at;
-            self.string()?;
-            let key = key_start..self.at;
-            if self.peek() != Some(b':') {
-                return Err(self.broken("a colon is expected here"));
-            }
-            self.at += 1;
-            let first = self.peek();
-            let value_start = self.at;
-            let key = self.bytes.get(key).unwrap_or_default();
-            if key == b"\"items\"" && first == Some(b'[') {
-                outline.items = Some(value_start);
-            }
-            outline.no_items |= key == b"\"items\"" && first == Some(b'n');
-            self.value()?;
-            let value = Some(value_start..self.at);
-            match key {
-                b"\"apiVersion\"" => outline.api_version = value,
-                b"\"kind\"" => outline.kind = value,
-                _ => {}
-            }
-            match self.peek() {
-                Some(b',') => self.at += 1,
-                Some(b'}') => {
-                    self.at += 1;
-                    outline.end = self.at;
-                    return Ok(());
-                }
-                Some(_) => return Err(self.broken("a comma or a closing brace is expected here")),
-                None => {
-                    return Err(Broken {
-                        at: start,
-                        why: "an object begins here and does not end",
-                    });
-                }
-            }
-        }
     }
 }
 
@@ -213,15 +33,27 @@ struct Lines {
 
 impl Lines {
     fn place(&mut self, bytes: &[u8], offset: usize) -> Place {
-        for (index, byte) in bytes.get(self.at..offset).unwrap_or_default().iter().enumerate() {
-            if *byte == b'\n' {
-                self.line += 1;
-                self.line_start = self.at + index + 1;
-            }
+        let passed = bytes.get(self.at..offset).unwrap_or_default();
+        self.line += memchr::memchr_iter(b'\n', passed).count();
+        if let Some(last) = memchr::memrchr(b'\n', passed) {
+            self.line_start = self.at + last + 1;
         }
         self.at = self.at.max(offset);
         let column = problem::column(bytes, self.line_start, offset);
         Place { line: problem::narrow(self.line), column }
+    }
+}
+
+/// What a list says of its items.
+struct Listed {
+    said: ListType,
+    /// Where the list's object begins, if it may say more behind its items.
+    unseen: Option<usize>,
+}
+
+impl Listed {
+    fn said(said: ListType) -> Self {
+        Self { said, unseen: None }
     }
 }
 
@@ -262,7 +94,7 @@ impl Text<'_, '_, '_> {
         let at = scan.at;
         match first {
             b'{' => Some(self.top_object(at)),
-            b'[' => Some(match self.items(at, &ListType::default()) {
+            b'[' => Some(match self.items(at, &mut Listed::said(ListType::default())) {
                 Ok(end) => end,
                 Err(broken) => self.resume(at, broken),
             }),
@@ -289,15 +121,23 @@ impl Text<'_, '_, '_> {
     }
 
     fn top_object(&mut self, start: usize) -> usize {
+        if let Some(end) = self.at_once(start, &mut Listed::said(ListType::default())) {
+            return end;
+        }
+        if let Some(end) = self.list_at_once(start) {
+            return end;
+        }
         let mut outline = Outline::default();
-        let scanned = self.scan(start).outline(&mut outline);
+        let scanned = self.scan(start).outline(start, &mut outline);
         let kind = outline.kind.clone().and_then(|range| self.text(range));
         let list = kind.as_deref().is_none_or(is_list);
         if let Some(items) = outline.items.filter(|_| list) {
-            let api_version = outline.api_version.clone().and_then(|range| self.text(range));
-            let list = ListType::new(api_version.as_deref(), kind.as_deref());
-            return match (self.items(items, &list), scanned) {
-                (Ok(_), Ok(())) => outline.end,
+            let mut list = Listed::said(self.list_type(&outline));
+            return match (self.items(items, &mut list), scanned) {
+                (Ok(_), Ok(())) => {
+                    self.said_twice(&outline);
+                    outline.end
+                }
                 (Ok(end), Err(broken)) => {
                     self.syntax(broken);
                     self.resume(start, end)
@@ -315,6 +155,87 @@ impl Text<'_, '_, '_> {
         }
     }
 
+    /// Reads a list without looking at what stands behind its items: where it has said that it is
+    /// one, or where the first item says what it is itself. Gives where to go on, and none where
+    /// nothing was read.
+    fn list_at_once(&mut self, start: usize) -> Option<usize> {
+        let mut outline = Outline::default();
+        let items = self.scan(start).until_items(&mut outline).ok()??;
+        let list = self.list_type(&outline);
+        let kind = outline.kind.clone();
+        let unseen = match kind.and_then(|range| self.text(range)) {
+            Some(kind) if is_list(&kind) => None,
+            Some(_) => return None,
+            None => {
+                let mut first = self.scan(items + 1);
+                first.peek();
+                first.head()?.kind?;
+                Some(start)
+            }
+        };
+        let end = match self.items(items, &mut Listed { said: list, unseen }) {
+            Ok(end) => end,
+            Err(broken) => return Some(self.resume(start, broken)),
+        };
+        match self.scan(end).outline(start, &mut outline) {
+            Ok(()) => {
+                self.said_twice(&outline);
+                Some(outline.end)
+            }
+            Err(broken) => {
+                self.syntax(broken);
+                Some(self.resume(start, end))
+            }
+        }
+    }
+
+    /// What an object says of its items, if it is a list.
+    fn list_type(&self, outline: &Outline) -> ListType {
+        let text = |range: &Option<Range<usize>>| range.clone().and_then(|range| self.text(range));
+        let (api_version, kind) = (text(&outline.api_version), text(&outline.kind));
+        ListType::new(api_version.as_deref(), kind.as_deref())
+    }
+
+    /// Whether an object says twice what it is, which is a problem then.
+    fn said_twice(&mut self, outline: &Outline) -> bool {
+        if let Some((key, at)) = outline.again {
+            let place = self.reader.report.place(at);
+            let path = [Step::Key(key.into())];
+            self.reader.problem(place, &path, None, super::TWICE.to_owned());
+        }
+        outline.again.is_some()
+    }
+
+    /// Reads an object that says what it is before all else, and hands it out; gives its end. None
+    /// where it must be looked at closely, and nothing was read.
+    fn at_once(&mut self, start: usize, list: &mut Listed) -> Option<usize> {
+        let head = self.scan(start).head()?;
+        self.see(list, head);
+        let api_version = head.api_version.or(list.said.api_version.as_deref())?;
+        let shape = Shape::find(api_version, head.kind.or(list.said.kind.as_deref())?)?;
+        let bytes = self.bytes.get(start..)?;
+        let mut from = serde_json::Deserializer::from_slice(bytes);
+        let object = shape.read(Once { from: &mut from, fields: head.fields() }).ok()?;
+        let length = from.into_iter::<IgnoredAny>().byte_offset();
+        let place = self.lines.place(self.bytes, start);
+        let bytes = bytes.get(..length).unwrap_or_default();
+        self.reader.object(object, place, || json_tree::read(bytes, place));
+        Some(start + length)
+    }
+
+    /// Looks behind the items of a list where one of them leaves it to the list to say what it is.
+    fn see(&self, list: &mut Listed, head: Head<'_>) {
+        if head.kind.is_some() && head.api_version.is_some() {
+            return;
+        }
+        if let Some(start) = list.unseen.take() {
+            let mut outline = Outline::default();
+            // What it says before it breaks off counts.
+            let (Ok(()) | Err(_)) = self.scan(start).outline(start, &mut outline);
+            list.said = self.list_type(&outline);
+        }
+    }
+
     /// Hands out the error of an object; gives its end if its brackets at least are whole.
     fn broken_object(&mut self, start: usize, broken: Broken) -> usize {
         let mut scan = self.scan(start);
@@ -324,7 +245,7 @@ impl Text<'_, '_, '_> {
     }
 
     /// Reads the items of a list that begins at a byte; gives its end, or where it breaks off.
-    fn items(&mut self, start: usize, list: &ListType) -> Result<usize, usize> {
+    fn items(&mut self, start: usize, list: &mut Listed) -> Result<usize, usize> {
         let mut at = start + 1;
         loop {
             let mut scan = self.scan(at);
@@ -332,16 +253,7 @@ impl Text<'_, '_, '_> {
             at = scan.at;
             match first {
                 Some(b']') => return Ok(at + 1),
-                Some(b'{') => {
-                    let mut outline = Outline::default();
-                    match self.scan(at).outline(&mut outline) {
-                        Ok(()) => {
-                            self.item(at, &outline, list);
-                            at = outline.end;
-                        }
-                        Err(broken) => at = self.broken_item(at, broken)?,
-                    }
-                }
+                Some(b'{') => at = self.list_item(at, list)?,
                 Some(_) => {
                     let end = scan.value().map(|()| scan.at);
                     self.syntax(Broken { at, why: "an object is expected here" });
@@ -354,6 +266,20 @@ impl Text<'_, '_, '_> {
             }
             at = self.separator(at)?;
         }
+    }
+
+    /// Reads an item of a list; gives its end, or where the list breaks off.
+    fn list_item(&mut self, at: usize, list: &mut Listed) -> Result<usize, usize> {
+        if let Some(end) = self.at_once(at, list) {
+            return Ok(end);
+        }
+        let mut outline = Outline::default();
+        if let Err(broken) = self.scan(at).outline(at, &mut outline) {
+            return self.broken_item(at, broken);
+        }
+        self.see(list, Head::default());
+        self.item(at, &outline, &list.said);
+        Ok(outline.end)
     }
 
     /// Goes over the comma behind an item.
@@ -392,11 +318,14 @@ impl Text<'_, '_, '_> {
 
     /// The text of a string value.
     fn text(&self, range: Range<usize>) -> Option<Cow<'_, str>> {
-        serde_json::from_slice::<BorrowedText<'_>>(self.bytes.get(range)?).ok().map(|text| text.0)
+        serde_json::from_slice::<Borrowed<'_>>(self.bytes.get(range)?).ok().map(|text| text.0)
     }
 
     /// Reads one object.
     fn item(&mut self, start: usize, outline: &Outline, list: &ListType) {
+        if self.said_twice(outline) {
+            return;
+        }
         let place = self.lines.place(self.bytes, start);
         let text = |range: &Option<Range<usize>>| {
             range.clone().and_then(|range| self.text(range)).map(Cow::into_owned)
@@ -405,7 +334,7 @@ impl Text<'_, '_, '_> {
         if let Some(items) = outline.items.filter(|_| kind.as_deref().is_some_and(is_list)) {
             let list = ListType::new(api_version.as_deref(), kind.as_deref());
             // The outline is whole, and so are the items: their end is known, wherever they break.
-            let (Ok(_) | Err(_)) = self.items(items, &list);
+            let (Ok(_) | Err(_)) = self.items(items, &mut Listed::said(list));
             return;
         }
         let shape = self.reader.shape(api_version.as_deref(), kind.as_deref(), list, place);
@@ -449,8 +378,3 @@ impl Text<'_, '_, '_> {
         (start + line + error.column().saturating_sub(1)).min(self.bytes.len())
     }
 }
-
-/// A string without a copy where it has no escapes.
-#[derive(serde::Deserialize)]
-#[serde(transparent)]
-struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -3,8 +3,10 @@
 //! costs only that object, and is handed out as a problem with its place. Files are opened by others.
 
 mod json;
+mod json_scan;
 mod json_tree;
 mod near;
+mod once;
 mod problem;
 mod shape;
 #[cfg(test)]
@@ -277,11 +279,13 @@ pub(crate) fn read_value(
     Some(shape.read(value).map_err(|error| error.to_string()))
 }
 
+/// Of a key that a map has twice.
+const TWICE: &str = "The key occurs twice in one map; remove one of the two.";
+
 /// Reads an object of a known shape from its tree.
 fn read_tree(shape: Shape, node: &Node) -> Result<Object, TreeError> {
     if let Some((path, place)) = node.duplicate_key() {
-        let message = "The key occurs twice in one map; remove one of the two.".to_owned();
-        return Err(TreeError::placed(message, place, path));
+        return Err(TreeError::placed(TWICE.to_owned(), place, path));
     }
     shape.read(node)
 }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use memchr::{memchr, memchr_iter};
+
 use super::Spot;
 use super::tree::Place;
 use crate::object::ObjectRef;
@@ -45,8 +47,12 @@ pub enum Severity {
 pub(super) struct Report<'a> {
     pub(super) file: Arc<str>,
     bytes: &'a [u8],
-    line_starts: OnceCell<Vec<usize>>,
+    /// Where every [`STRIDE`]th line begins.
+    marks: OnceCell<Vec<usize>>,
 }
+
+/// Of so many lines one is noted, so that the lines of a large file need little memory.
+const STRIDE: usize = 64;
 
 /// How much of a long line is shown, in bytes.
 const SHOWN: usize = 160;
@@ -56,7 +62,7 @@ const COUNTED: usize = 4096;
 
 impl<'a> Report<'a> {
     pub(super) fn new(file: &str, bytes: &'a [u8]) -> Self {
-        Self { file: file.into(), bytes, line_starts: OnceCell::new() }
+        Self { file: file.into(), bytes, marks: OnceCell::new() }
     }
 
     pub(super) fn problem(
@@ -80,26 +86,41 @@ impl<'a> Report<'a> {
 
     /// The place of a byte.
     pub(super) fn place(&self, offset: usize) -> Place {
-        let starts = self.line_starts();
-        let line = starts.partition_point(|start| *start <= offset);
-        let start = line.checked_sub(1).and_then(|index| starts.get(index)).copied().unwrap_or(0);
-        Place { line: narrow(line.max(1)), column: column(self.bytes, start, offset) }
+        let marks = self.marks();
+        let mark = marks.partition_point(|start| *start <= offset).saturating_sub(1);
+        let from = marks.get(mark).copied().unwrap_or(0);
+        let (mut line, mut start) = (mark * STRIDE + 1, from);
+        for end in memchr_iter(b'\n', self.bytes.get(from..offset).unwrap_or_default()) {
+            line += 1;
+            start = from + end + 1;
+        }
+        Place { line: narrow(line), column: column(self.bytes, start, offset) }
     }
 
-    fn line_starts(&self) -> &[usize] {
-        self.line_starts.get_or_init(|| {
-            let ends = self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-            std::iter::once(0).chain(ends.map(|(index, _)| index + 1)).collect()
+    fn marks(&self) -> &[usize] {
+        self.marks.get_or_init(|| {
+            let ends = memchr_iter(b'\n', self.bytes).skip(STRIDE - 1).step_by(STRIDE);
+            std::iter::once(0).chain(ends.map(|end| end + 1)).collect()
         })
+    }
+
+    /// A line, counted from 0; none behind the last.
+    fn line(&self, line: usize) -> Option<&'a [u8]> {
+        let from = self.marks().get(line / STRIDE).copied()?;
+        let rest = self.bytes.get(from..)?;
+        let start = match (line % STRIDE).checked_sub(1) {
+            Some(skipped) => memchr_iter(b'\n', rest).nth(skipped)? + 1,
+            None => 0,
+        };
+        let rest = rest.get(start..)?;
+        let end = memchr(b'\n', rest).unwrap_or(rest.len());
+        rest.get(..end)
     }
 
     /// The line of a place, cut around the column, and the column in what is left.
     fn excerpt(&self, place: Place) -> (String, u32) {
-        let starts = self.line_starts();
-        let line = (place.line as usize).saturating_sub(1);
-        let Some(start) = starts.get(line).copied() else { return (String::new(), 1) };
-        let end = starts.get(line + 1).map_or(self.bytes.len(), |next| next - 1);
-        let line = self.bytes.get(start..end).unwrap_or_default();
+        let line = self.line((place.line as usize).saturating_sub(1));
+        let Some(line) = line else { return (String::new(), 1) };
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let before = (place.column as usize).saturating_sub(1);
         if line.len() <= SHOWN {

@@ -105,6 +105,59 @@ fn json_is_read_in_lines_and_joined() {
 }
 
 #[test]
+fn what_an_object_is_may_stand_anywhere_and_once() {
+    let late = r#"{"metadata":{"name":"a"},"kind":"Node","apiVersion":"v1"}"#;
+    assert_eq!(items(late.as_bytes()), ["1 Node a"]);
+    let escaped = r#"{"apiVersion":"v1","kind":"N\u006fde","metadata":{"name":"a"}}"#;
+    assert_eq!(items(escaped.as_bytes()), ["1 Node a"]);
+    // The list says what its items are: before them, or behind them.
+    let own = r#"{"kind":"Node","apiVersion":"v1","metadata":{"name":"n"}}"#;
+    let bare = r#"{"metadata":{"name":"p"}}"#;
+    for list in [
+        format!(r#"{{"kind":"PodList","apiVersion":"v1","items":[{own},{bare}]}}"#),
+        format!(r#"{{"apiVersion":"v1","items":[{own},{bare}],"kind":"PodList"}}"#),
+        format!(r#"{{"items":[{bare},{own}],"apiVersion":"v1","kind":"PodList"}}"#),
+    ] {
+        let mut found = items(list.as_bytes());
+        found.sort();
+        assert_eq!(found, ["1 Node n", "1 Pod p"], "{list}");
+    }
+    // What has items and is no list is an object.
+    let other = r#"{"apiVersion":"x/v1","items":[{"key":"a"}],"kind":"Foo"}"#;
+    assert_eq!(items(other.as_bytes()), ["1 unknown x/v1 Foo"]);
+    let twice = "The key occurs twice in one map; remove one of the two.";
+    for (key, value) in [("kind", "Pod"), ("apiVersion", "v2")] {
+        let text = format!(r#"{},"{key}":"{value}"}}"#, own.trim_end_matches("}"));
+        let text = format!("{}\n{}", text.replace(r#""n","#, r#""n"},"#), node("b"));
+        let column = text.find(&format!("\"{value}\"}}")).unwrap() + 1;
+        assert_eq!(
+            items(text.as_bytes()),
+            [format!("1:{column} {key}: {twice}"), "2 Node b".into()]
+        );
+    }
+}
+
+#[test]
+fn a_place_far_down_is_found() {
+    let mut text = String::new();
+    for line in 0..200 {
+        text.push_str(&node(&format!("n{line}")));
+        text.push('\n');
+        for broken in [63, 64, 127, 128] {
+            if line == broken {
+                text.push_str("{\"x\" 1}\n");
+            }
+        }
+    }
+    let places: Vec<_> = problems(text.as_bytes())
+        .iter()
+        .map(|problem| (problem.line, problem.column, problem.text.clone()))
+        .collect();
+    let expected = [65, 67, 131, 133].map(|line| (line, 6, "{\"x\" 1}".to_owned()));
+    assert_eq!(places, expected);
+}
+
+#[test]
 fn a_syntax_error_in_yaml_costs_its_document() {
     let text = "apiVersion: v1\nkind: Node\nmetadata:\n  name: n1\n bad: [\n---\n\
         apiVersion: v1\nkind: Node\nmetadata:\n\tname: tab\n---\nx: \"open\n---\n\
