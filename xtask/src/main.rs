@@ -1,5 +1,5 @@
 //! The one entry point for developers: `cargo xtask test`, `tidy`, `accept`, `bench`,
-//! `fuzz`, `mutants`.
+//! `fuzz`, `peers`, `mutants`.
 //!
 //! It starts the tools and holds the repository to its rules. What the rules are for stands in
 //! `docs/ARCHITECTURE.md`; how to test in `docs/TESTING.md`.
@@ -14,6 +14,7 @@ mod accept;
 mod bench;
 mod fuzz;
 mod mutants;
+mod peers;
 mod run;
 mod source;
 mod test;
@@ -84,6 +85,15 @@ enum Task {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Ask the real kube-scheduler, too, about worlds that are made by chance; needs Go.
+    Peers {
+        /// How many worlds.
+        #[arg(long, default_value_t = 1_000)]
+        runs: u64,
+        /// The seed of the first; the next has the next.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Run cargo-mutants over the checks, the device allocator and the CEL evaluator.
     Mutants {
         /// Handed on to cargo-mutants, such as `--shard 1/8` or `-F allocate`.
@@ -100,6 +110,7 @@ fn main() -> ExitCode {
         Task::Bench { parts, runs, nodes } => bench::run(&parts, runs, nodes),
         Task::Measure { part, runs, nodes } => bench::measure(part, runs, nodes),
         Task::Fuzz { target, runs, seed } => fuzz::run(target, runs, seed),
+        Task::Peers { runs, seed } => peers::run(runs, seed),
         Task::Mutants { more } => mutants::run(&more),
     };
     match done {

@@ -35,6 +35,7 @@ mod ops;
 mod parse;
 mod program;
 mod reads;
+mod spelled;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -48,6 +49,7 @@ pub use program::{
     AttributeEvaluation, Environment, Evaluation, Expressions, Gates, Program, Verdict, Version,
 };
 pub use reads::{Projection, ReadSet, Reads};
+pub use spelled::{Place, Spelled};
 
 /// Bytes of the longest expression (`CELSelectorExpressionMaxLength`).
 pub const MAX_LENGTH: usize = 10 * 1024;

@@ -1,7 +1,7 @@
 //! `diff`: reads two plans, prints in what they differ. What counts as a difference is decided below.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use phalanx_cluster::diff::{
@@ -11,6 +11,8 @@ use phalanx_cluster::diff::{
 use crate::args::{DiffArgs, Output};
 use crate::document;
 use crate::exit::{Answer, FINE, Failure, NOT_ALL, Printed};
+use crate::files::{Came, Text};
+use crate::packed;
 use crate::screen::{BAD, Cell, DIM, GOOD, Grid, PLAIN, WARN, paint};
 
 /// Answers the command.
@@ -40,7 +42,6 @@ pub(crate) fn no_answer(failure: &Failure) -> DiffDocument {
 }
 
 /// Reads a plan, JSON or YAML.
-#[expect(clippy::disallowed_methods, reason = "the command is the rim: it reads what is named")]
 fn read(path: &Path) -> Result<PlanRead, Failure> {
     let wrong = |error: &dyn std::fmt::Display| {
         let path = path.display().to_string();
@@ -48,13 +49,14 @@ fn read(path: &Path) -> Result<PlanRead, Failure> {
         let error = error.trim_end_matches('.');
         Failure::new(format!("{path} is no plan: {error}.")).of_file(path)
     };
-    let bytes = if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    let mut bytes = Vec::new();
+    let mut keep = |text: Text<'_>| text.bytes.clone_into(&mut bytes);
+    let found = if path.as_os_str() == "-" {
+        packed::read(path, io::stdin().lock(), 0, Came::Found, &mut keep)
     } else {
-        fs::read(path)
+        fs::File::open(path).and_then(|file| packed::read(path, file, 0, Came::Found, &mut keep))
     };
-    let bytes = bytes.map_err(|error| {
+    found.map_err(|error| {
         let path = path.display().to_string();
         Failure::new(format!("{path} can't be read: {error}.")).of_file(path)
     })?;

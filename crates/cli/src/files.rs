@@ -67,12 +67,20 @@ pub(crate) struct Unreadable {
     pub(crate) error: io::Error,
 }
 
+/// What of the directories is not read.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// What can't be opened, which costs only itself.
+    pub(crate) lost: Vec<Unreadable>,
+    /// Archives, in order: as often as not they are copies of what lies beside them.
+    pub(crate) archives: Vec<String>,
+}
+
 /// The texts that the user names, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     inputs: Vec<Input>,
-    /// What lies in a directory and can't be opened, which costs only itself.
-    lost: Vec<Unreadable>,
+    left: Left,
 }
 
 impl Files {
@@ -91,9 +99,14 @@ impl Files {
                 at(path, fs::read_dir(path))?;
                 files.walk(path, &mut BTreeSet::new());
                 if files.inputs.len() == before {
-                    let error =
-                        io::Error::other("the directory holds no .yaml, .yml or .json file");
-                    return at(path, Err(error));
+                    let error = match files.left.archives.first() {
+                        None => "the directory holds no .yaml, .yml or .json file".to_owned(),
+                        Some(archive) => format!(
+                            "the directory holds no .yaml, .yml or .json file but an archive, \
+                             {archive}; name that one with -f"
+                        ),
+                    };
+                    return at(path, Err(io::Error::other(error)));
                 }
             } else {
                 files.inputs.push(Input::File(path.clone(), meta.len(), Came::Named));
@@ -126,6 +139,9 @@ impl Files {
                 Ok(meta) if !meta.is_file() => {}
                 Ok(meta) => match may_hold_objects(&path) {
                     Ok(true) => self.inputs.push(Input::File(path, meta.len(), Came::Found)),
+                    Ok(false) if packed::is_archive(&path) => {
+                        self.left.archives.push(path.display().to_string());
+                    }
                     Ok(false) => {}
                     Err(error) => self.lose(&path, error),
                 },
@@ -137,17 +153,14 @@ impl Files {
     }
 
     fn lose(&mut self, path: &Path, error: io::Error) {
-        self.lost.push(Unreadable { path: path.display().to_string(), error });
+        self.left.lost.push(Unreadable { path: path.display().to_string(), error });
     }
 
-    /// Hands out each text, and whom to tell how far it is read; gives what of the directories can't
-    /// be read.
-    pub(crate) fn read(
-        self,
-        mut sink: impl FnMut(Text<'_>, &Passing),
-    ) -> Result<Vec<Unreadable>, Unreadable> {
+    /// Hands out each text, and whom to tell how far it is read; gives what of the directories is
+    /// not read.
+    pub(crate) fn read(self, mut sink: impl FnMut(Text<'_>, &Passing)) -> Result<Left, Unreadable> {
         let mut progress = Progress::over(self.inputs.iter().map(Input::size).sum());
-        let mut lost = self.lost;
+        let mut left = self.left;
         for input in &self.inputs {
             progress.file(&input.name(), input.size());
             let mut sink = |text: Text<'_>| {
@@ -164,13 +177,13 @@ impl Files {
                         .and_then(|file| packed::read(path, file, *size, *came, &mut sink));
                     match (at(path, read), came) {
                         (Ok(()), _) => {}
-                        (Err(unreadable), Came::Found) => lost.push(unreadable),
+                        (Err(unreadable), Came::Found) => left.lost.push(unreadable),
                         (Err(unreadable), Came::Named) => return Err(unreadable),
                     }
                 }
             }
         }
-        Ok(lost)
+        Ok(left)
     }
 }
 

@@ -6,7 +6,7 @@ use std::mem;
 use phalanx_cluster::view::FindingView;
 use phalanx_objects::read::Item;
 
-use crate::files::{Came, Text, Unreadable};
+use crate::files::{Came, Left, Text, Unreadable};
 use crate::findings::Findings;
 use crate::screen::count;
 
@@ -60,9 +60,9 @@ impl Foreign {
     }
 
     /// Says what was left out, and what could not be opened.
-    pub(crate) fn tell(&mut self, lost: &[Unreadable], findings: &mut Findings) {
+    pub(crate) fn tell(&mut self, left: &Left, findings: &mut Findings) {
         self.end();
-        for Unreadable { path, error } in lost {
+        for Unreadable { path, error } in &left.lost {
             let view = FindingView {
                 severity: "error".to_owned(),
                 object: None,
@@ -70,6 +70,25 @@ impl Foreign {
                 line: None,
                 path: None,
                 message: format!("This can't be read: {error}. The rest of the input is."),
+            };
+            findings.push(view, None);
+        }
+        if let Some(first) = left.archives.first() {
+            let these = match left.archives.len() {
+                1 => "This archive lies in a directory and is not opened".to_owned(),
+                all => format!(
+                    "{all} archives lie in directories and are not opened; this is the first"
+                ),
+            };
+            let view = FindingView {
+                severity: "info".to_owned(),
+                object: None,
+                file: Some(first.clone()),
+                line: None,
+                path: None,
+                message: format!(
+                    "{these}. Name it with -f where it is no copy of what lies beside it."
+                ),
             };
             findings.push(view, None);
         }

@@ -15,7 +15,7 @@ use phalanx_objects::{Object, ObjectRef};
 use crate::args::InputArgs;
 use crate::cel;
 use crate::exit::Failure;
-use crate::files::{Came, Files, Text, Unreadable};
+use crate::files::{Came, Files, Left, Text, Unreadable};
 use crate::findings::{Findings, placed};
 use crate::foreign::Foreign;
 use crate::progress::{Passing, Progress};
@@ -69,6 +69,8 @@ pub(crate) struct Input {
     pub(crate) findings: Findings,
     /// How many objects are of a kind or version that is not read.
     pub(crate) passed_over: u64,
+    /// Whether something that was to be read could not be, and is missing.
+    pub(crate) lost: bool,
 }
 
 /// What was read, and what the reader itself found: for who says what is wrong in words of his own.
@@ -86,7 +88,7 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     held: Vec<(String, Vec<u8>, Came)>,
-    lost: Vec<Unreadable>,
+    left: Left,
 }
 
 impl Texts {
@@ -97,8 +99,8 @@ impl Texts {
         let keep = |text: Text<'_>, _: &Passing| {
             held.push((text.name.to_owned(), text.bytes.to_owned(), text.came));
         };
-        let lost = files.read(keep).map_err(unreadable)?;
-        Ok(Self { held, lost })
+        let left = files.read(keep).map_err(unreadable)?;
+        Ok(Self { held, left })
     }
 
     /// Each, in the order of the input.
@@ -158,9 +160,10 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
             }
         });
     };
-    let lost = files.read(take).map_err(unreadable)?;
-    foreign.tell(&lost, &mut findings);
+    let left = files.read(take).map_err(unreadable)?;
+    foreign.tell(&left, &mut findings);
     let passed_over = reading.passed_over;
+    let lost = reading.lost || !left.lost.is_empty();
     let world = reading.end(args, &findings)?;
     for finding in world.findings() {
         let drawn = cel::of_finding(&world, finding);
@@ -177,7 +180,7 @@ pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, F
     for lint in refused_admin_access(&world) {
         findings.lint(lint);
     }
-    Ok(Input { world, findings, passed_over })
+    Ok(Input { world, findings, passed_over, lost })
 }
 
 /// The object and the field of a finding.
@@ -208,7 +211,7 @@ pub(crate) fn read_held(args: &InputArgs, texts: &Texts) -> Result<Held, Failure
             }
         });
     }
-    foreign.tell(&texts.lost, &mut options);
+    foreign.tell(&texts.left, &mut options);
     let world = reading.end(args, &findings)?;
     Ok(Held { world, options, problems })
 }
@@ -220,6 +223,7 @@ struct Reading {
     ordinal: u64,
     found: bool,
     passed_over: u64,
+    lost: bool,
 }
 
 impl Reading {
@@ -234,7 +238,7 @@ impl Reading {
             lowering = lowering.for_scheduler(scheduler);
         }
         let world = World::new(lowering);
-        Ok(Self { world, options, ordinal: 0, found: false, passed_over: 0 })
+        Ok(Self { world, options, ordinal: 0, found: false, passed_over: 0, lost: false })
     }
 
     /// Takes one thing in; hands back what is wrong with it.
@@ -255,6 +259,7 @@ impl Reading {
             }
             Item::Problem(problem) => {
                 let lost = problem.severity == read::Severity::Error;
+                self.lost |= lost;
                 if let Some(object) = problem.object.as_ref().filter(|_| lost) {
                     self.world.unread(object.clone());
                 }

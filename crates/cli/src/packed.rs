@@ -1,5 +1,6 @@
 //! From a stream of bytes to texts: what is packed is unpacked (gzip), and an archive (tar) is read
-//! as the directory that it holds. Opening files is left to others.
+//! as the directory that it holds. What is packed otherwise, and what kubectl prints for people, is
+//! refused with what to do instead. Opening files is left to others.
 
 use std::ffi::OsStr;
 use std::io::{self, BufReader, Read};
@@ -24,6 +25,21 @@ const LOGS_END: &str = "==== END logs for container ";
 
 /// How a gzip stream begins.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
+
+/// How often a text may be packed by gzip.
+const GZIP_MOST: usize = 4;
+
+/// How streams begin that are packed otherwise: with what, and what unpacks them.
+const PACKED: [(&[u8], &str, &str); 4] = [
+    (b"\xFD7zXZ\0", "xz", "xz -d"),
+    (b"BZh", "bzip2", "bzip2 -d"),
+    (b"PK\x03\x04", "zip", "unzip"),
+    (b"\x28\xB5\x2F\xFD", "zstd", "zstd -d"),
+];
+
+/// Endings of archives.
+const ARCHIVES: [&str; 9] =
+    ["tar", "tgz", "zip", "tar.gz", "tar.xz", "tar.bz2", "tar.zst", "txz", "tbz2"];
 
 /// Where a tar archive says what it is, and how.
 const TAR: (usize, &[u8]) = (257, b"ustar");
@@ -61,6 +77,36 @@ pub(crate) fn form(path: &Path) -> Form {
     }
 }
 
+/// Whether a file is an archive by its name.
+pub(crate) fn is_archive(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    ARCHIVES.iter().any(|ending| {
+        name.strip_suffix(ending).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+    })
+}
+
+/// What a text is that kubectl prints for people, and what to run for one that can be read.
+fn for_people(bytes: &[u8]) -> Option<&'static str> {
+    let head = String::from_utf8_lossy(bytes.get(..4096).unwrap_or(bytes));
+    let mut lines = head.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next()?;
+    let mut columns = first.split_whitespace();
+    let is_column = |column: &str| {
+        column.bytes().all(|b| b.is_ascii_uppercase() || b"-()/%".contains(&b)) && column.len() > 1
+    };
+    let table = matches!(columns.next(), Some("NAME" | "NAMESPACE"))
+        && !first.contains(':')
+        && columns.next().is_some_and(is_column);
+    let described = |line: &str| line.starts_with("Labels:") || line.starts_with("Namespace:");
+    if table {
+        Some("it is a table that kubectl printed; print the objects with `kubectl get … -o yaml`")
+    } else if first.starts_with("Name:") && lines.any(described) {
+        Some("it is what `kubectl describe` prints; print the objects with `kubectl get … -o yaml`")
+    } else {
+        None
+    }
+}
+
 /// Whether an entry is an editor's or the kubelet's own (`..data`), which is not read.
 pub(crate) fn is_hidden(path: &Path) -> bool {
     path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'))
@@ -87,12 +133,21 @@ pub(crate) fn read(
     came: Came,
     sink: &mut impl FnMut(Text<'_>),
 ) -> io::Result<()> {
-    let head = head(&mut stream)?;
-    let stream = head.as_slice().chain(stream);
-    if !head.starts_with(&GZIP) {
+    let begins = head(&mut stream)?;
+    let stream = begins.as_slice().chain(stream);
+    if !begins.starts_with(&GZIP) {
         return plain(path, stream, size, came, sink);
     }
-    let mut unpacked = MultiGzDecoder::new(BufReader::new(stream)).take(UNPACKED_MOST);
+    let mut unpacked = unpack(Box::new(stream)).take(UNPACKED_MOST);
+    for _ in 1..GZIP_MOST {
+        let begins = head(&mut unpacked)?;
+        let is_packed = begins.starts_with(&GZIP);
+        let whole: Box<dyn Read + '_> = Box::new(io::Cursor::new(begins).chain(unpacked));
+        unpacked = if is_packed { unpack(whole) } else { whole }.take(UNPACKED_MOST);
+        if !is_packed {
+            break;
+        }
+    }
     plain(path, &mut unpacked, 0, came, sink)?;
     if unpacked.limit() == 0 {
         return Err(io::Error::other(format!(
@@ -101,6 +156,10 @@ pub(crate) fn read(
         )));
     }
     Ok(())
+}
+
+fn unpack<'a>(stream: Box<dyn Read + 'a>) -> Box<dyn Read + 'a> {
+    Box::new(MultiGzDecoder::new(BufReader::new(stream)))
 }
 
 /// Reads what is not packed, or not any more.
@@ -116,12 +175,22 @@ fn plain(
     if came == Came::Named && is_tar(&bytes) {
         return archive(path, bytes.as_slice().chain(stream), sink);
     }
+    if let Some((_, with, command)) = PACKED.iter().find(|(magic, ..)| bytes.starts_with(magic)) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        return Err(io::Error::other(format!(
+            "it is packed with {with}, which is not unpacked here; run `{command} {name}` and give what \
+             comes out"
+        )));
+    }
     let rest = usize::try_from(size).unwrap_or(0).saturating_sub(bytes.len());
     // The size may be wrong, and then it is read as it comes.
     if bytes.try_reserve_exact(rest).is_err() {
         bytes.shrink_to_fit();
     }
     stream.read_to_end(&mut bytes)?;
+    if let Some(what) = for_people(&bytes) {
+        return Err(io::Error::other(what));
+    }
     without_logs(&mut bytes);
     sink(Text { name: &path.display().to_string(), bytes: &bytes, came });
     Ok(())

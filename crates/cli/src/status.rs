@@ -66,8 +66,10 @@ fn render(document: &StatusDocument) -> String {
 }
 
 fn nodes(document: &StatusDocument) -> String {
-    let NodeCounts { total, ready, not_ready, cordoned } = document.nodes;
-    let mut parts = vec![format!("{ready} ready")];
+    let NodeCounts { total, ready, not_ready, unsaid, cordoned } = document.nodes;
+    let mut parts = Vec::new();
+    parts.extend((ready > 0 || unsaid == 0).then(|| format!("{ready} ready")));
+    parts.extend((unsaid > 0).then(|| format!("{unsaid} without a condition Ready")));
     parts.extend((not_ready > 0).then(|| format!("{not_ready} not ready")));
     parts.extend((cordoned > 0).then(|| format!("{cordoned} cordoned")));
     format!("{}: {}\n", paint(HEAD, &count(total, "node", "nodes")), parts.join(", "))
@@ -90,10 +92,22 @@ fn devices(document: &StatusDocument) -> String {
             Cell::number(stock.total),
             Cell::number(stock.used),
             Cell::number(stock.free),
-            Cell::number(stock.unavailable),
+            unavailable(stock).into(),
         ]);
     }
     grid.render()
+}
+
+/// How many are unavailable, and why as far as a count tells.
+fn unavailable(stock: &StockView) -> String {
+    let parts = [
+        (stock.unhealthy, "unhealthy"),
+        (stock.closed, "on nodes that are not ready, cordoned, tainted or full"),
+    ];
+    let told = parts.iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, words)| format!("{count} {words}")).collect();
+    let told = if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) };
+    format!("{}{told}", stock.unavailable)
 }
 
 /// In which pieces devices are free, and what a request of each size can't get.
@@ -139,9 +153,16 @@ fn or_dash(text: String) -> String {
 fn holders(document: &StatusDocument) -> String {
     let mut grid = Grid::new(&["HOLDS", "OF", "PODS", "NAMESPACE", "WORKLOAD"]);
     for holder in document.holders.iter().take(ROWS_MAX) {
+        let parts = [(holder.shared, "shared"), (holder.unpublished, "in no slice")];
+        let told = parts.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told.map(|(count, words)| format!("{count} {words}")).collect();
+        let name = match told.is_empty() {
+            true => holder.name.clone(),
+            false => format!("{} ({})", holder.name, told.join(", ")),
+        };
         grid.row(vec![
             Cell::number(holder.devices),
-            holder.name.as_str().into(),
+            name.into(),
             Cell::number(holder.pods),
             holder.namespace.as_str().into(),
             holder.workload.as_str().into(),

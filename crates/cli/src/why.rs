@@ -67,6 +67,9 @@ fn pod_text(pod: &PodView, account: Option<&Account>, all: bool) -> String {
     if pod.reasons.iter().any(|reason| reason.nodes > 0) {
         out += &funnel(pod);
     }
+    if let Some(text) = &pod.fit_error {
+        out += &format!("  kube-scheduler would say: {}\n", clean(text));
+    }
     if pod.verdict != VerdictWord::Placed {
         out += &account.map_or_else(String::new, |account| nearest_miss(pod, account));
         out += &cures(pod);
@@ -130,7 +133,9 @@ fn capital(text: &str) -> String {
 
 fn optimal(pod: &PodView) -> Option<&'static str> {
     match pod.optimal? {
-        "proven" => Some("No better place exists: all others were ruled out."),
+        "proven" => {
+            Some("No better place exists: every other does not fit, or costs as much or more.")
+        }
         "firstFit" => Some("It is the first place that fits, as --device-order upstream asks."),
         "bounded" => Some("The search was ended by its bound: a better place may exist."),
         _ => None,

@@ -29,5 +29,5 @@ pub use compat::{Allocator, Compat, CompatError, Gate, Plugin, Version};
 pub use finding::{Finding, Severity, Source};
 pub use lower::{
     ClaimInfo, ClaimName, DeviceInfo, Failing, Gone, GroupInfo, Lowering, ObjectEvent, PodInfo,
-    RoleInfo,
+    RoleInfo, SpecText,
 };

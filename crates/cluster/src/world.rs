@@ -233,6 +233,7 @@ impl World {
         self.findings.get_or_init(|| {
             let mut all = self.lowering.findings();
             all.extend(self.lowering.absent());
+            all.extend(self.lowering.volumes_assumed());
             all.sort();
             all
         })

@@ -1,5 +1,6 @@
 //! What is decided: acts, verdicts and the reasons for them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::cost::Cost;
@@ -402,11 +403,22 @@ pub struct Report {
     pub verdict: Verdict,
     /// Reasons that stand before any node is looked at.
     pub object: Vec<(Reason, Example)>,
+    /// Which nodes kube-scheduler's PreFilter leaves; none where it leaves all.
+    pub only: Option<Only>,
     /// Each node in order of name, as it is when the group's turn comes.
     pub nodes: Vec<NodeReport>,
     /// What is chosen for the opening that was looked at, and what else there is; none where nothing
     /// fits, where the first that fits was asked for, and where one node was looked at.
     pub choice: Option<Choice>,
+}
+
+/// The nodes that a pod names, which are all that kube-scheduler filters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Only {
+    /// The plugins by whose rules it names them, sorted by name.
+    pub plugins: &'static [&'static str],
+    /// The nodes, whether they exist or not; none where two rules have no node in common.
+    pub nodes: BTreeSet<Name>,
 }
 
 /// A choice beside what else could have been chosen.

@@ -111,6 +111,9 @@ pub struct VolumeClaim {
     pub lost: bool,
     /// It is being deleted.
     pub deleting: bool,
+    /// It does not exist yet. Where its class binds at once and makes volumes, it will have one before
+    /// its pods are placed; that it is one that their nodes can use is assumed.
+    pub to_come: bool,
     /// The node on which a volume is being made for it.
     pub selected_node: Option<NodeKey>,
 }

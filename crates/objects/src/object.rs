@@ -1,6 +1,7 @@
 //! Any one of the objects that are read, and how objects are referred to.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
@@ -28,10 +29,11 @@ macro_rules! kinds {
             Workload(WorkloadKind),
         }
 
-        /// An object that is read.
+        /// An object that is read. What is kept of it elsewhere shares it: a clone is a counter, and
+        /// what is changed is copied first.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Object {
-            $( $(#[$meta])* $name(Box<$name>), )*
+            $( $(#[$meta])* $name(Arc<$name>), )*
             /// A workload.
             Workload(Workload),
         }
@@ -93,7 +95,7 @@ macro_rules! kinds {
             /// The object's metadata, to be changed.
             pub fn metadata_mut(&mut self) -> &mut ObjectMeta {
                 match self {
-                    $( Self::$name(object) => &mut object.metadata, )*
+                    $( Self::$name(object) => &mut Arc::make_mut(object).metadata, )*
                     Self::Workload(workload) => workload.metadata_mut(),
                 }
             }
@@ -102,7 +104,7 @@ macro_rules! kinds {
         $(
             impl From<$name> for Object {
                 fn from(object: $name) -> Self {
-                    Self::$name(Box::new(object))
+                    Self::$name(Arc::new(object))
                 }
             }
         )*
@@ -110,7 +112,7 @@ macro_rules! kinds {
         impl Serialize for Object {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
-                    $( Self::$name(object) => typed(self.kind(), object, serializer), )*
+                    $( Self::$name(object) => typed(self.kind(), &**object, serializer), )*
                     Self::Workload(workload) => typed(self.kind(), workload, serializer),
                 }
             }

@@ -3,7 +3,7 @@
 //! one disk from another is kept; whether a volume can be used is decided elsewhere.
 
 use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::core::{LabelSelector, NodeSelector, ResourceList, ResourceRequirements};
 use crate::macros::{Field, object, words};
@@ -48,6 +48,14 @@ object! {
         pub iscsi: Option<IscsiVolumeSource>,
         /// A Ceph block device.
         pub rbd: Option<RbdVolumeSource>,
+        /// A path of the node.
+        pub host_path: Option<HostPathVolumeSource>,
+    }
+
+    /// A path of the node.
+    pub struct HostPathVolumeSource {
+        /// The path.
+        pub path: String,
     }
 
     /// The use of a claim.
@@ -382,12 +390,39 @@ words! {
     }
 }
 
-/// The volumes of a pod that decide where it can be; those that every node can offer (`emptyDir`,
-/// `configMap`, …) are not kept.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct PodVolumes(pub Vec<Volume>);
+/// The volumes of a pod that decide where it can be, and those that are paths of its node; the others
+/// (`emptyDir`, `configMap`, …) are not kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodVolumes {
+    /// Those that decide where the pod can be.
+    pub placed: Vec<Volume>,
+    /// Those that are paths of its node.
+    pub of_node: Vec<HostPath>,
+}
+
+/// A volume that is a path of the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPath {
+    /// Its place among the volumes of the pod.
+    pub index: usize,
+    /// Name in the pod.
+    pub name: Box<str>,
+    /// The path.
+    pub path: Box<str>,
+}
 
 impl Field<'_> for PodVolumes {}
+
+impl Serialize for PodVolumes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of_node = self.of_node.iter().map(|volume| Volume {
+            name: volume.name.to_string(),
+            host_path: Some(HostPathVolumeSource { path: volume.path.to_string() }),
+            ..Volume::default()
+        });
+        serializer.collect_seq(self.placed.iter().cloned().chain(of_node))
+    }
+}
 
 impl<'de> Deserialize<'de> for PodVolumes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -400,13 +435,21 @@ impl<'de> Deserialize<'de> for PodVolumes {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<PodVolumes, A::Error> {
-                let mut kept = Vec::new();
+                let mut kept = PodVolumes::default();
+                let mut index = 0;
                 while let Some(volume) = entries.next_element::<Volume>()? {
-                    if volume.decides() {
-                        kept.push(volume);
+                    match &volume.host_path {
+                        Some(source) => kept.of_node.push(HostPath {
+                            index,
+                            name: volume.name.into(),
+                            path: source.path.as_str().into(),
+                        }),
+                        None if volume.decides() => kept.placed.push(volume),
+                        None => {}
                     }
+                    index += 1;
                 }
-                Ok(PodVolumes(kept))
+                Ok(kept)
             }
         }
         deserializer.deserialize_seq(Keep)

@@ -24,19 +24,19 @@ fn objects(text: &str) -> Vec<Object> {
 fn slice(text: &str) -> ResourceSlice {
     let object = objects(text).remove(0);
     let Object::ResourceSlice(slice) = object else { panic!("{object:?}") };
-    *slice
+    slice.as_ref().clone()
 }
 
 fn claim(text: &str) -> ResourceClaim {
     let object = objects(text).remove(0);
     let Object::ResourceClaim(claim) = object else { panic!("{object:?}") };
-    *claim
+    claim.as_ref().clone()
 }
 
 fn topology(text: &str) -> NodeTopology {
     let object = objects(text).remove(0);
     let Object::NodeTopology(topology) = object else { panic!("{object:?}") };
-    *topology
+    topology.as_ref().clone()
 }
 
 const DEVICE: &str = "attributes: {type: {string: gpu}}, capacity: {memory: {value: 24Gi}}, \

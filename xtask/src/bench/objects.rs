@@ -1,6 +1,7 @@
 //! From objects to a decision: what the engine's figures become when each pod comes as a pod, its
 //! claim as a claim, and its end as their deletion.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use phalanx_cluster::plan::{Plan, PlanOptions, plan};
@@ -159,11 +160,11 @@ impl Arrival {
         let plan = plan(world, &PlanOptions::default());
         let Some(seat) = seat(&plan) else { return false };
         if let Object::ResourceClaim(claim) = &mut *self.claim {
-            fill_in(claim, seat);
+            fill_in(Arc::make_mut(claim), seat);
         }
         world.absorb(applied(self.claim, 0));
         if let Object::Pod(pod) = &mut *self.pod {
-            pod.spec.node_name = seat.node.0.to_string();
+            Arc::make_mut(pod).spec.node_name = seat.node.0.to_string();
         }
         world.absorb(applied(self.pod, 1));
         world.settle();

@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 
 use crate::common::{NODE, POD, Scratch, pod, run, run_with, run_with_bytes};
 
-fn packed(text: &[u8]) -> Vec<u8> {
+pub(crate) fn packed(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text).expect("bytes in memory");
     encoder.finish().expect("bytes in memory")
@@ -151,4 +151,56 @@ fn a_file_of_a_directory_that_holds_objects_has_each_fault_told() {
     run(&["plan", "-f", &scratch.path()]).code(1).says(&["mixed.yaml:1", "default/a"]);
     let named = scratch.file("values.yaml", "replicas: 3\n");
     run(&["plan", "-f", &named]).code(2).complains(&["has no `kind`"]);
+}
+
+#[test]
+fn what_is_packed_twice_is_read_and_what_is_packed_otherwise_is_named() {
+    let both = format!("{NODE}---\n{POD}");
+    let twice = packed(&packed(both.as_bytes()));
+    run_with_bytes(&["plan", "-f", "-"], &twice).code(0).says(&["default/a"]);
+    let scratch = Scratch::new();
+    for (begins, name, says) in [
+        (&b"\xFD7zXZ\0 and so on"[..], "d.tar.xz", "run `xz -d d.tar.xz`"),
+        (b"BZh91AY&SY", "d.json.bz2", "run `bzip2 -d d.json.bz2`"),
+        (b"PK\x03\x04 and so on", "d.zip", "run `unzip d.zip`"),
+        (b"\x28\xB5\x2F\xFD and so on", "d.zst", "run `zstd -d d.zst`"),
+    ] {
+        let path = scratch.bytes(name, begins);
+        run(&["plan", "-f", &path]).code(2).complains(&[says]);
+    }
+}
+
+#[test]
+fn what_kubectl_prints_for_people_is_told_from_objects() {
+    let scratch = Scratch::new();
+    let table =
+        scratch.file("pods.yaml", "NAME   READY   STATUS    AGE\na      1/1     Running   3d\n");
+    run(&["plan", "-f", &table]).code(2).complains(&["is a table", "kubectl get … -o yaml"]);
+    let text = "Name:         a\nNamespace:    team\nLabels:       <none>\nStatus:       Pending\n";
+    let described = scratch.file("pod.yaml", text);
+    run(&["plan", "-f", &described]).code(2).complains(&["`kubectl describe`", "-o yaml"]);
+}
+
+#[test]
+fn an_archive_in_a_directory_is_said_to_be_left() {
+    let scratch = Scratch::new();
+    let inner =
+        scratch.bytes("must-gather.tar.gz", &packed(&archive(&[("n.yaml", NODE.as_bytes())])));
+    run(&["plan", "-f", &scratch.path()]).code(2).complains(&["but an archive", "with -f"]);
+    scratch.file("node.yaml", NODE);
+    let ran = run(&["plan", "-f", &scratch.path(), "-f", &inner, "-o", "json"]).code(0);
+    ran.says(&["This archive lies in a directory and is not opened"]);
+}
+
+#[test]
+fn a_dump_without_pods_and_pods_without_their_node_are_said() {
+    let dumped =
+        NODE.replacen("metadata: {", "metadata: {uid: 6ba7b810-9dad-11d1-80b4-00c04fd430c8, ", 1);
+    assert_ne!(dumped, NODE);
+    run_with(&["status", "-f", "-", "-o", "json"], &dumped).says(&["There is no Pod in the input"]);
+    let by_hand = run_with(&["status", "-f", "-", "-o", "json"], NODE);
+    assert!(!by_hand.out.contains("There is no Pod"), "{}", by_hand.out);
+    let lost = format!("{NODE}---\n{}", POD.replacen("spec: {", "spec: {nodeName: gone, ", 1));
+    run_with(&["status", "-f", "-", "-o", "json"], &lost)
+        .says(&["1 pod, default/a, is on node gone, which is not in the input"]);
 }

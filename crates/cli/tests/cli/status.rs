@@ -24,7 +24,9 @@ fn the_fleet_is_shown_with_its_pieces_holders_and_those_who_wait() {
 
 #[test]
 fn a_fleet_without_devices_says_so_and_misuse_is_a_document() {
-    run_with(&["status", "-f", "-"], NODE).code(0).says(&["1 node: 1 ready", "No device was read"]);
+    run_with(&["status", "-f", "-"], NODE)
+        .code(0)
+        .says(&["1 node: 1 without a condition Ready", "No device was read"]);
     for command in ["status", "diff"] {
         let document = run(&[command, "-o", "json", "--nonsense"]).code(2).json();
         assert_eq!(document["apiVersion"], format!("phalanx.dev/{command}/v1"));
@@ -42,6 +44,9 @@ fn plans_are_compared_and_the_exit_code_is_that_of_diff() {
     let now = plan("now.json", &["-o", "json"]);
     let then = plan("then.yaml", &["-o", "yaml", "--if", "+2 nodes like hgx-1"]);
     run(&["diff", &now, &now]).code(0).says(&["The plans are the same: 10 pods."]);
+    let packed =
+        scratch.bytes("now.json.gz", &crate::dumps::packed(Scratch::read(&now).as_bytes()));
+    run(&["diff", &packed, &now]).code(0).says(&["The plans are the same"]);
     run(&["diff", &now, &then]).code(1).says(&[
         "starts  research/finetune",
         "hgx-1-like-1 gpu-0",
@@ -106,5 +111,84 @@ fn a_masked_list_is_one_object_and_says_what_is_left_out() {
     );
     ran.complains(&["2 objects written", "1 object of a kind that is not read is left out"]);
     let broken = text.replace("cpu: '8'", "cpu: lots");
+    // What is written all the same is no loss, however wrong.
+    let wrong = text.replace("metadata: {name: a", "metadata: {name: A_");
+    run_with(&["mask", "-f", "-"], &wrong).code(0).complains(&["2 objects written"]);
     run_with(&["mask", "-f", "-"], &broken).code(1).complains(&["lots", "1 object written"]);
+}
+
+#[test]
+fn the_names_are_for_their_owner_alone_and_never_written_over_the_input() {
+    let scratch = Scratch::new();
+    let input = scratch.file("dump.yaml", NODE);
+    run(&["mask", "-f", &input, "--names", &input]).code(2).complains(&["would be lost"]);
+    assert_eq!(Scratch::read(&input), NODE);
+    let names = format!("{}/names.json", scratch.path());
+    run(&["mask", "-f", &input, "--names", &names]).code(0);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(&names).expect("it is written").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+/// Secrets in the places where hostile users found some.
+const SECRETS: &str = r#"
+apiVersion: v1
+kind: Node
+metadata:
+  name: zqsecret-1
+  labels: {nvidia.com/tenant: zqsecret, node.kubernetes.io/reserved-for: zqsecret}
+  annotations: {phalanx.dev/note: zqsecret, batch.kubernetes.io/foo: zqsecret}
+  finalizers: [zqsecret.example.com/x]
+  uid: 6ba7b810-9dad-11d1-80b4-00c04fd430c8
+spec: {taints: [{key: nvidia.com/gpu, value: zqsecret, effect: NoSchedule}]}
+status:
+  nodeInfo: {kubeletVersion: v1.34.0-zqsecret}
+  conditions: [{type: zqsecret, status: 'False', reason: zqsecret, message: zqsecret}]
+  allocatable: {cpu: '8', memory: 8Gi, pods: '10'}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec:
+  driver: gpu.example.com
+  nodeName: zqsecret-1
+  pool: {name: zqsecret-1, generation: 1, resourceSliceCount: 1}
+  devices:
+  - {name: gpu-0, attributes: {owner: {string: zqsecret}, uuid: {string: GPU-6ba7b811-9dad-11d1-80b4-00c04fd430c8}}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: q, namespace: team}
+spec: {hard: {zqsecret.storageclass.storage.k8s.io/requests.storage: 1Gi}}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: 'device.attributes["gpu.example.com"].owner == "zqsecret" // zqsecret'}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: team}
+spec:
+  tolerations: [{key: nvidia.com/gpu, value: zqsecret, effect: NoSchedule}]
+  containers: [{name: zqsecret, ports: [{hostPort: 80, containerPort: 80, hostIP: 10.20.30.40}]}]
+"#;
+
+#[test]
+fn a_secret_that_is_compared_is_masked_wherever_it_stands() {
+    let ran = run_with(&["mask", "-f", "-"], SECRETS).code(0);
+    for secret in ["zqsecret", "10.20.30.40", "6ba7b81", "00c04fd430c8", "phalanx.dev/note"] {
+        assert!(!ran.out.contains(secret), "{secret} is in\n{}", ran.out);
+    }
+    for kept in ["].owner ==", "gpu-0", "v1.34.0"] {
+        assert!(ran.out.contains(kept), "{kept} is not in\n{}", ran.out);
+    }
+    // What takes texts apart would answer otherwise, and is said to stay.
+    let apart = SECRETS.replace("owner == \"zqsecret\"", "owner.startsWith(\"zq\")");
+    let ran = run_with(&["mask", "-f", "-"], &apart).code(0);
+    assert!(ran.out.contains("startsWith("), "{}", ran.out);
+    ran.complains(&["1 expression takes texts apart"]);
 }

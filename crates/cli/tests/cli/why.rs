@@ -62,7 +62,13 @@ fn a_workload_shows_every_pod_of_it() {
 fn a_miss_without_devices_shows_the_amounts() {
     let big = world().replace("cpu: '1'", "cpu: '9'");
     let why = run_with(&["why", "-f", "-", "pod/a"], &big).code(1);
-    why.says(&["Nearest miss: n1\n  NodeResourcesFit: asks 9 cpu"]);
+    let said = "0/2 nodes are available: 2 Insufficient cpu.";
+    why.says(&[
+        "Nearest miss: n1\n  NodeResourcesFit: asks 9 cpu",
+        &format!("kube-scheduler would say: {said}"),
+    ]);
+    let json = run_with(&["why", "-f", "-", "pod/a", "-o", "json"], &big).code(1).json();
+    assert_eq!(pod(&json, "default/a")["fitError"], said);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Each rule broken once, and a clean list of writes.
 
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -25,7 +27,7 @@ fn world() -> Objects {
         "metadata": {"name": "n1"},
         "status": {"allocatable": {"cpu": "8", "memory": "64Gi", "pods": "2"}},
     });
-    put(&mut objects, Object::Node(Box::new(read(node))));
+    put(&mut objects, Object::Node(Arc::new(read(node))));
     let slice = json!({
         "metadata": {"name": "s"},
         "spec": {"driver": "d", "nodeName": "n1",
@@ -42,7 +44,7 @@ fn world() -> Objects {
             ],
             "sharedCounters": [{"name": "set", "counters": {"memory": {"value": "80Gi"}}}]},
     });
-    put(&mut objects, Object::ResourceSlice(Box::new(read(slice))));
+    put(&mut objects, Object::ResourceSlice(Arc::new(read(slice))));
     for (name, cpu) in [("p", "4"), ("q", "6")] {
         let claims = json!([{"name": "gpu", "resourceClaimName": name}]);
         let pod = json!({
@@ -52,8 +54,8 @@ fn world() -> Objects {
                 "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}],
             },
         });
-        put(&mut objects, Object::Pod(Box::new(read(pod))));
-        put(&mut objects, Object::ResourceClaim(Box::new(claim(name, json!({})))));
+        put(&mut objects, Object::Pod(Arc::new(read(pod))));
+        put(&mut objects, Object::ResourceClaim(Arc::new(claim(name, json!({})))));
     }
     objects
 }

@@ -321,7 +321,8 @@ fn users_of_claims(lab: &Lab<'_>, node: &NodeReport) -> Vec<Target> {
 fn users_of_volume(lab: &Lab<'_>, claim: &str) -> Vec<Target> {
     let namespace = lab.subject.group.object.namespace.as_str();
     let mounts = |pod: &Pod| {
-        let claims = pod.spec.volumes.0.iter().filter_map(|v| v.persistent_volume_claim.as_ref());
+        let claims =
+            pod.spec.volumes.placed.iter().filter_map(|v| v.persistent_volume_claim.as_ref());
         pod.metadata.namespace == namespace && claims.into_iter().any(|c| c.claim_name == claim)
     };
     let is_one = |object: &&Object| if let Object::Pod(pod) = object { mounts(pod) } else { false };

@@ -1,13 +1,16 @@
 //! What an edit does to the objects: which are put in a new form, which are gone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use phalanx_objects::core::{
     Affinity, PodAffinity, PodSpec, TaintEffect, Toleration, TolerationOperator,
     UnsatisfiableConstraintAction,
 };
 use phalanx_objects::meta::{Annotations, ObjectMeta};
-use phalanx_objects::resource::{DeviceSelector, DeviceToleration, ResourceClaimSpec};
+use phalanx_objects::resource::{
+    DeviceSelector, DeviceToleration, ResourceClaim, ResourceClaimSpec,
+};
 use phalanx_objects::topology::AlignLevel;
 use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignRule};
 use phalanx_objects::workload::{Workload, WorkloadKind};
@@ -111,7 +114,7 @@ fn without(targets: &[Target], objects: &Objects, namespace: &str) -> Puts {
             let namespace = object.namespace().to_owned();
             gone.contains(&ObjectRef { kind: Kind::Pod, namespace, name: name.to_owned() })
         };
-        let mut claim = claim.clone();
+        let mut claim = ResourceClaim::clone(claim);
         let before = claim.status.reserved_for.len();
         claim.status.reserved_for.retain(|user| user.resource != "pods" || !leaves(&user.name));
         if claim.status.reserved_for.len() == before {
@@ -121,7 +124,7 @@ fn without(targets: &[Target], objects: &Objects, namespace: &str) -> Puts {
             claim.status.allocation = None;
             claim.status.devices.clear();
         }
-        puts.push(Put::Object(Box::new(Object::ResourceClaim(claim))));
+        puts.push(Put::Object(Box::new(claim.into())));
     }
     puts.extend(gone.into_iter().map(Put::Gone));
     Ok(puts)
@@ -220,8 +223,12 @@ fn claim_spec(
     object: &mut Object,
 ) -> Result<(Vec<&mut ObjectMeta>, &mut ResourceClaimSpec), String> {
     match object {
-        Object::ResourceClaim(claim) => Ok((vec![&mut claim.metadata], &mut claim.spec)),
+        Object::ResourceClaim(claim) => {
+            let claim = Arc::make_mut(claim);
+            Ok((vec![&mut claim.metadata], &mut claim.spec))
+        }
         Object::ResourceClaimTemplate(template) => {
+            let template = Arc::make_mut(template);
             Ok((vec![&mut template.metadata, &mut template.spec.metadata], &mut template.spec.spec))
         }
         Object::Node(_)

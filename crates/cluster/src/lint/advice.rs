@@ -148,7 +148,8 @@ fn one(bench: &Bench<'_>, sites: &Sites, waiting: &Waiting<'_>) -> Option<Advice
     }
     for asks in extended_asks(waiting.spec) {
         if is_device_counter(&asks.resource) {
-            let wanted: i64 = asks.requests.iter().map(|(_, count)| *count).sum();
+            let counts = asks.requests.iter().map(|(_, count)| *count);
+            let wanted = counts.fold(0_i64, i64::saturating_add);
             advice.asks.push(format!("{wanted} {}", asks.resource));
             sites.counted(&asks.resource, wanted, &mut advice);
         }

@@ -97,6 +97,7 @@ pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
     let world = bench.world;
     classes(bench, found);
     let resources = resources(world);
+    super::quotas::find(world, &resources, found);
     for waiting in &bench.waiting {
         named_claims(world, waiting, found);
         used_claims(world, waiting, found);

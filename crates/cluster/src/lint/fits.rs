@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_engine::Reason;
-use phalanx_objects::core::{Pod, PodResourceClaim, PodSpec};
+use phalanx_objects::core::{Container, Pod, PodResourceClaim, PodSpec};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
@@ -246,7 +246,12 @@ fn try_out(fork: &mut World, subjects: &[Subject]) -> BTreeMap<ObjectRef, Object
             namespace: pod.namespace.clone(),
             ..ObjectMeta::default()
         };
-        let mut spec = PodSpec { resource_claims: vec![claim], ..PodSpec::default() };
+        let container = Container { name: "any".to_owned(), ..Container::default() };
+        let mut spec = PodSpec {
+            resource_claims: vec![claim],
+            containers: vec![container],
+            ..PodSpec::default()
+        };
         if let Some(scheduler) = fork.lowering().scheduler_name() {
             spec.scheduler_name = scheduler.to_owned();
         }

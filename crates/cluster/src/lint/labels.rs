@@ -1,9 +1,11 @@
-//! Labels of nodes that their ResourceSlices contradict. The labels are those of NVIDIA's GPU feature
-//! discovery, the slices those of NVIDIA's DRA driver.
+//! Labels of nodes that their ResourceSlices or their counters contradict, and devices that both offer.
+//! The labels are those of NVIDIA's GPU feature discovery, the slices those of NVIDIA's DRA driver, the
+//! counters those of its device plugin.
 
 use std::collections::BTreeMap;
 
 use phalanx_engine::Reach;
+use phalanx_objects::core::Node;
 use phalanx_objects::resource::DeviceAttribute;
 use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
@@ -96,15 +98,18 @@ pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
     }
     for object in world.objects().into_iter().flat_map(|objects| objects.of_kind(Kind::Node)) {
         let Object::Node(node) = object else { continue };
-        let Some(devices) = of_nodes.get(&node.metadata.name) else { continue };
         let reference = object.reference();
         let Some(source) = world.lowering().source(&reference) else { continue };
         let place = (&reference, source);
+        let devices = of_nodes.get(&node.metadata.name);
+        counters(node, devices.is_some(), place, found);
+        let Some(devices) = devices else { continue };
         // Partitions say what they are a part of, in words of their own.
         let whole: Vec<&DeviceInfo> = devices
             .iter()
             .filter(|device| text(device, "type").as_deref() == Some("gpu"))
             .collect();
+        found.extend(offered_twice(node, whole.len(), place));
         for row in &ROWS {
             if let Some(label) = node.metadata.labels.get(row.label) {
                 found.extend(row.contradicted(label, &whole, place));
@@ -121,6 +126,75 @@ pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
 }
 
 const COUNT: &str = "nvidia.com/gpu.count";
+
+/// The names under which the device plugin counts whole GPUs, time-sliced ones included.
+const COUNTERS: [&str; 2] = ["nvidia.com/gpu", "nvidia.com/gpu.shared"];
+
+/// What the device plugin counts of these resources; none where it counts none of them at all.
+fn capacity(node: &Node, names: &[&str]) -> Option<i128> {
+    let counted = names.iter().filter_map(|name| node.status.capacity.get(*name));
+    let mut counted = counted.map(|amount| i128::from(amount.value_ceil())).peekable();
+    counted.peek()?;
+    Some(counted.fold(0, i128::saturating_add))
+}
+
+/// Labels that say how many GPUs or partitions there are, held against what the plugin counts.
+fn counters(node: &Node, published: bool, place: (&ObjectRef, &Source), found: &mut Vec<Lint>) {
+    let labels = &node.metadata.labels;
+    let number = |key: &str| labels.get(key)?.trim().parse::<i128>().ok();
+    // GPUs that are split under the strategy `mixed` are counted by their partitions.
+    let parts = labels.keys().filter_map(|key| {
+        let name = key.strip_suffix(".count")?;
+        name.starts_with("nvidia.com/mig-").then_some(name)
+    });
+    let parts: Vec<&str> = parts.collect();
+    let whole = Some("nvidia.com/gpu").filter(|_| parts.is_empty());
+    for name in parts.into_iter().chain(whole) {
+        let label = format!("{name}.count");
+        let Some(there) = number(&label) else { continue };
+        let shares = number(&format!("{name}.replicas")).filter(|n| *n > 0).unwrap_or(1);
+        let shared = format!("{name}.shared");
+        let names = [name, shared.as_str()];
+        let expected = there.saturating_mul(shares);
+        let counted = capacity(node, &names);
+        if counted.unwrap_or(0) == expected || (counted.is_none() && published) {
+            continue;
+        }
+        let times =
+            if shares > 1 { format!(" with {shares} replicas each") } else { String::new() };
+        let what = match counted {
+            Some(counted) => format!("the device plugin counts {counted} {name}"),
+            None => format!("the node counts no {name}"),
+        };
+        let then = match counted {
+            None => "Look whether the device plugin runs on the node.",
+            Some(counted) if counted < expected => {
+                "Either a GPU is lost to the device plugin (look at its log on the node, and at \
+                 `nvidia-smi`), or the label is out of date."
+            }
+            Some(_) => {
+                "The label is out of date: look whether GPU feature discovery runs on the node."
+            }
+        };
+        let message = format!("Label {label} says {there}{times}, and {what}. {then}");
+        let path = format!("metadata.labels[{label:?}]");
+        found.push(Lint::new(Rule::LabelContradictsCounter, place, &path, message));
+    }
+}
+
+/// GPUs that the device plugin counts while the DRA driver publishes them as well.
+fn offered_twice(node: &Node, whole: usize, place: (&ObjectRef, &Source)) -> Option<Lint> {
+    let counted = capacity(node, &COUNTERS).filter(|counted| *counted > 0 && whole > 0)?;
+    let published = u64::try_from(whole).unwrap_or(u64::MAX);
+    let message = format!(
+        "The device plugin counts {counted} nvidia.com/gpu on the node, and the DRA driver {DRIVER} \
+         publishes {}. Neither knows what the other gives out, so that a GPU may be held twice. Let one \
+         of them serve the node.",
+        count(published, "GPU", "GPUs"),
+    );
+    let path = "status.capacity";
+    Some(Lint::new(Rule::DevicesOfferedTwice, place, path, message))
+}
 
 impl Row {
     fn contradicted(

@@ -17,11 +17,14 @@ mod limits;
 mod near;
 mod nodes;
 mod pools;
+mod quotas;
 mod resources;
 mod rule;
 mod selectors;
+mod spread;
 #[cfg(test)]
 mod tests;
+mod volumes;
 
 use std::collections::BTreeSet;
 

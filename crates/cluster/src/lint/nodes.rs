@@ -1,11 +1,12 @@
 //! What pods want of nodes, held against the nodes of the input: selectors and affinities that none
 //! can meet, tolerations that are nearly of a taint that there is, host ports that leave room for one
-//! pod a node.
+//! pod a node. Spread constraints and volumes are held against them in modules of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_objects::core::{
-    Node, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm, PodSpec,
+    Node, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint,
+    TaintEffect, Toleration, TolerationOperator,
 };
 use phalanx_objects::{Kind, Object};
 
@@ -13,7 +14,7 @@ use super::bench::Bench;
 use super::claims::Waiting;
 use super::near::{cut, meant, nearest, quoted};
 use super::resources::containers;
-use super::{Lint, Rule};
+use super::{Lint, Rule, spread, volumes};
 use crate::compat::distance;
 use crate::words::{count, list};
 
@@ -38,12 +39,14 @@ pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
         fleet.tolerations(waiting, found);
         fleet.host_ports(bench, waiting, found);
     }
+    spread::find(bench, &fleet, found);
+    volumes::find(bench, &fleet, found);
 }
 
 /// The nodes, and what their labels and taints are.
-struct Fleet<'w> {
-    nodes: &'w [&'w Node],
-    labels: BTreeMap<&'w str, BTreeSet<&'w str>>,
+pub(super) struct Fleet<'w> {
+    pub(super) nodes: &'w [&'w Node],
+    pub(super) labels: BTreeMap<&'w str, BTreeSet<&'w str>>,
     taints: BTreeSet<&'w str>,
 }
 
@@ -204,7 +207,7 @@ impl<'w> Fleet<'w> {
 }
 
 /// Whether the node has what selector and required affinity demand.
-fn meets(node: &Node, spec: &PodSpec) -> bool {
+pub(super) fn meets(node: &Node, spec: &PodSpec) -> bool {
     let affinity = spec.affinity.as_ref().and_then(|a| a.node_affinity.as_ref());
     let required =
         affinity.and_then(|a| a.required_during_scheduling_ignored_during_execution.as_ref());
@@ -212,11 +215,47 @@ fn meets(node: &Node, spec: &PodSpec) -> bool {
         && required.is_none_or(|r| r.node_selector_terms.iter().any(|term| term_holds(term, node)))
 }
 
+/// Whether the pod bears the taints of a node, and that it is cordoned.
+pub(super) fn bears_taints(node: &Node, spec: &PodSpec) -> bool {
+    let cordon = Taint {
+        key: "node.kubernetes.io/unschedulable".to_owned(),
+        effect: TaintEffect::NoSchedule,
+        ..Taint::default()
+    };
+    let cordon = Some(&cordon).filter(|_| node.spec.unschedulable);
+    let mut taints = node.spec.taints.iter().chain(cordon);
+    taints.all(|taint| match taint.effect {
+        TaintEffect::NoSchedule | TaintEffect::NoExecute => {
+            spec.tolerations.iter().any(|toleration| tolerates(toleration, taint))
+        }
+        TaintEffect::PreferNoSchedule
+        | TaintEffect::None
+        | TaintEffect::Unset
+        | TaintEffect::Other(_) => true,
+    })
+}
+
+fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let Toleration { key, operator, value, effect, .. } = toleration;
+    let number = |text: &str| text.parse::<i64>().ok();
+    let pair = || number(&taint.value).zip(number(value));
+    let every = key.is_empty() && *operator == TolerationOperator::Exists;
+    (every || *key == taint.key)
+        && (*effect == TaintEffect::Unset || *effect == taint.effect)
+        && match operator {
+            TolerationOperator::Exists => true,
+            TolerationOperator::Equal => *value == taint.value,
+            TolerationOperator::Gt => pair().is_some_and(|(has, bound)| has > bound),
+            TolerationOperator::Lt => pair().is_some_and(|(has, bound)| has < bound),
+            TolerationOperator::Other(_) => false,
+        }
+}
+
 fn has_labels(node: &Node, spec: &PodSpec) -> bool {
     spec.node_selector.iter().all(|(key, value)| node.metadata.labels.get(key) == Some(value))
 }
 
-fn term_holds(term: &NodeSelectorTerm, node: &Node) -> bool {
+pub(super) fn term_holds(term: &NodeSelectorTerm, node: &Node) -> bool {
     let fields = term.match_fields.iter().all(|r| {
         let is = r.values.contains(&node.metadata.name);
         (r.operator == NodeSelectorOperator::In && is)

@@ -76,23 +76,30 @@ fn in_part(amount: &Quantity) -> bool {
 /// Devices that are taken without a request for them: nobody counts these, and whoever holds them
 /// shares them unasked.
 pub(super) fn uncounted(world: &World, waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
-    if asks_for_devices(waiting.spec) {
-        return;
-    }
+    paths(waiting, found);
+    let asks = asks_for_devices(waiting.spec);
     let place = (&waiting.reference, waiting.source);
     let instead = "Ask for them by a ResourceClaim or an extended resource.";
     for (path, container) in containers(waiting) {
         let who = cut(&container.name);
         if container.env.0 {
-            let message = format!(
-                "Container {who} sets NVIDIA_VISIBLE_DEVICES, and the pod asks for no device. The \
-                 container runtime may inject GPUs that nobody counts and that other pods hold. \
-                 {instead}"
-            );
+            let message = if asks {
+                format!(
+                    "Container {who} sets NVIDIA_VISIBLE_DEVICES, and the pod asks for devices. Where a \
+                     device plugin sets that variable for what it gives, the container's own value wins: \
+                     it may see GPUs that other pods hold. Leave it out."
+                )
+            } else {
+                format!(
+                    "Container {who} sets NVIDIA_VISIBLE_DEVICES, and the pod asks for no device. The \
+                     container runtime may inject GPUs that nobody counts and that other pods hold. \
+                     {instead}"
+                )
+            };
             let path = format!("{path}.env");
             found.push(Lint::new(Rule::DevicesByEnvironment, place, &path, message));
         }
-        if container.security_context.privileged && has_gpus(world) {
+        if !asks && container.security_context.privileged && has_gpus(world) {
             let message = format!(
                 "Container {who} is privileged, and the pod asks for no device: it sees every GPU of its \
                  node, whoever holds them. If it uses GPUs: {}",
@@ -102,6 +109,41 @@ pub(super) fn uncounted(world: &World, waiting: &Waiting<'_>, found: &mut Vec<Li
             found.push(Lint::new(Rule::DevicesByPrivilege, place, &path, message));
         }
     }
+}
+
+/// Volumes that are device files of GPUs on the node.
+fn paths(waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
+    let privileged = containers(waiting).any(|(_, c)| c.security_context.privileged);
+    for volume in &waiting.spec.volumes.of_node {
+        if !is_gpu(&volume.path) {
+            continue;
+        }
+        let then = if privileged {
+            "A privileged container opens it, whoever holds the GPU, and nobody counts that."
+        } else {
+            "The file alone gives no right to open it: the container gets that with a device that it is \
+             given, and else \"Operation not permitted\"."
+        };
+        let message = format!(
+            "Volume {} is {} of the node, a device file of a GPU. {then} Leave the volume out, and ask for \
+             the GPU by a ResourceClaim or an extended resource.",
+            cut(&volume.name),
+            cut(&volume.path),
+        );
+        let path = format!("{}.volumes[{}].hostPath.path", waiting.at, volume.index);
+        let place = (&waiting.reference, waiting.source);
+        found.push(Lint::new(Rule::DevicesByHostPath, place, &path, message));
+    }
+}
+
+/// Whether a path is a device file of GPUs, or a folder of them: of NVIDIA's driver, of the kernel's
+/// graphics drivers, of AMD's compute driver.
+fn is_gpu(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    ["/dev/nvidia", "/dev/dri", "/dev/kfd"].iter().any(|known| {
+        path.strip_prefix(known)
+            .is_some_and(|rest| *known == "/dev/nvidia" || rest.is_empty() || rest.starts_with('/'))
+    })
 }
 
 /// Whether a pod asks for devices: by a claim, or by an extended resource that counts some.

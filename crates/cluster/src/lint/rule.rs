@@ -59,6 +59,8 @@ rules! {
     AdmissionRefused: Error,
     /// A quota has no room for the pod, or for all pods of the workload.
     QuotaExceeded: Error,
+    /// A quota names something that is never charged.
+    QuotaCountsNothing: Warning,
     /// An extended resource is asked for in part.
     ResourceFraction: Error,
     /// An extended resource has a request and no limit.
@@ -111,12 +113,22 @@ rules! {
     TolerationMisspelt: Warning,
     /// A host port leaves room for one pod a node, and there are fewer nodes than pods.
     HostPortLimitsReplicas: Warning,
+    /// A spread constraint can't be met, or not by all pods of the workload.
+    SpreadUnmet: Error,
+    /// A volume pins pods to nodes without room, while others have it.
+    VolumePinsPods: Warning,
     /// No node could ever hold it.
     NeverFits: Error,
     /// The environment names GPUs that are not asked for.
     DevicesByEnvironment: Warning,
     /// A privileged container sees GPUs that are not asked for.
     DevicesByPrivilege: Info,
+    /// A volume leads to the GPUs of the node, which are not asked for.
+    DevicesByHostPath: Warning,
+    /// The GPUs of a node are counted by a device plugin and published by a DRA driver.
+    DevicesOfferedTwice: Warning,
+    /// A label of a node contradicts what its device plugin counts.
+    LabelContradictsCounter: Warning,
     /// A label of a node contradicts what its slices publish.
     LabelContradictsSlices: Warning,
     /// A toleration tolerates a taint that no device has.

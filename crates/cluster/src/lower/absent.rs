@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use phalanx_engine::Name;
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::Lowering;
@@ -130,7 +131,62 @@ impl<'a> Users<'a> {
 impl Lowering {
     /// Each kind that is needed and of which nothing was read, once.
     pub(crate) fn absent(&self) -> Vec<Finding> {
-        Need::ALL.into_iter().filter_map(|need| self.absent_of(need)).collect()
+        let kinds = Need::ALL.into_iter().filter_map(|need| self.absent_of(need));
+        kinds.chain(self.no_pods()).chain(self.pods_nowhere()).collect()
+    }
+
+    /// Nodes of a cluster without a single pod: it has some, for Kubernetes itself runs there. What
+    /// was written by hand says no UID, and may mean what it says.
+    fn no_pods(&self) -> Option<Finding> {
+        let kind = Kind::Pod;
+        if !self.has_none(kind) || self.unread.iter().any(|object| object.kind == kind) {
+            return None;
+        }
+        let nodes = self.objects.nodes.iter().filter(|(_, node)| !node.header.uid.is_none());
+        let (name, node) = nodes.min_by_key(|(_, node)| node.header.source.ordinal)?;
+        let (namespace, name) = (String::new(), name.to_string());
+        let source = &node.header.source;
+        let message = format!(
+            "There is no Pod in the input, and the nodes are those of a cluster: every node counts as \
+             empty. Add what `{}` prints.",
+            command(kind)
+        );
+        Some(warning(ObjectRef { kind: Kind::Node, namespace, name }, source, message))
+    }
+
+    /// Pods on nodes that were not read, once for all: what they hold is in no sum.
+    fn pods_nowhere(&self) -> Option<Finding> {
+        // Without any node that is said as such.
+        if self.has_none(Kind::Node) {
+            return None;
+        }
+        let mut users = Users::default();
+        let mut first_node: Option<(u64, &Name)> = None;
+        for (key, record) in &self.objects.pods {
+            let (Life::Bound(node) | Life::Terminating(node, _)) = &record.life else { continue };
+            if !self.objects.nodes.contains_key(&node.0) {
+                let source = &record.header.source;
+                users.add(1, || object(Kind::Pod, &key.0), source);
+                if first_node.is_none_or(|(ordinal, _)| source.ordinal < ordinal) {
+                    first_node = Some((source.ordinal, &node.0));
+                }
+            }
+        }
+        let (first, source) = users.first?;
+        let (_, node) = first_node?;
+        let name = format!("{}/{}", first.namespace, first.name);
+        let message = match users.pods {
+            1 => format!(
+                "1 pod, {name}, is on node {node}, which is not in the input: what it holds is counted \
+                 nowhere."
+            ),
+            pods => format!(
+                "{pods} pods are on nodes that are not in the input, the first {name} on {node}: what \
+                 they hold is counted nowhere."
+            ),
+        };
+        let message = format!("{message} Add what `{}` prints.", command(Kind::Node));
+        Some(warning(first, source, message))
     }
 
     fn absent_of(&self, need: Need) -> Option<Finding> {
@@ -181,17 +237,11 @@ impl Lowering {
         let other = self.other_version(kind).map_or_else(String::new, |version| {
             format!(" Those of {version} are not read; get them as {}.", kind.api_version())
         });
-        Some(Finding {
-            severity: Severity::Warning,
-            object: Some(first),
-            file: Arc::clone(&source.file),
-            line: source.line,
-            path: String::new(),
-            message: format!(
-                "There is no {kind} in the input, and {pods}: {then}. Add what `{}` prints.{other}",
-                command(kind)
-            ),
-        })
+        let message = format!(
+            "There is no {kind} in the input, and {pods}: {then}. Add what `{}` prints.{other}",
+            command(kind)
+        );
+        Some(warning(first, source, message))
     }
 
     fn needs(&self, need: Need, pod: &PodRecord) -> bool {
@@ -209,6 +259,17 @@ impl Lowering {
         let mut unknown = self.findings.unknown.keys();
         let found = unknown.find(|(_, name)| name == kind.as_str())?;
         Some(&found.0)
+    }
+}
+
+fn warning(object: ObjectRef, source: &Source, message: String) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        object: Some(object),
+        file: Arc::clone(&source.file),
+        line: source.line,
+        path: String::new(),
+        message,
     }
 }
 

@@ -17,7 +17,7 @@ use phalanx_objects::topology::{ALIGN_ANNOTATION, NodeTopology};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::admission::Rules;
-use super::claim::{Class, Wish};
+use super::claim::{Class, SpecText, Wish};
 use super::intern::nanos;
 use super::meant::PodLabels;
 use super::pod::{self, PodReader, wish};
@@ -52,7 +52,7 @@ impl Lowering {
             Object::Pod(pod) => self.pod(pod, header),
             Object::Namespace(namespace) => {
                 self.namespace(namespace, header);
-                self.namespace_selector(namespace);
+                self.namespace_rules(namespace);
                 Vec::new()
             }
             Object::PriorityClass(class) => self.priority_class(class, header),
@@ -104,9 +104,11 @@ impl Lowering {
             }
             Kind::Pod => self.pod_gone(&PodKey(scoped)),
             Kind::Namespace => {
+                let said = self.objects.says_namespaces();
                 self.objects.namespaces.remove(name);
+                self.namespace_stands(&scoped.name, said);
                 self.meant.namespace_changed(&scoped.name);
-                self.namespace_selector_gone(name);
+                self.namespace_rules_gone(name);
             }
             Kind::RuntimeClass => self.runtime_class_gone(name),
             Kind::LimitRange => self.limit_range_gone(&scoped),
@@ -194,7 +196,13 @@ impl Lowering {
         }
         self.meant.namespace_changed(&name);
         let labels = labels.into();
-        self.objects.namespaces.insert(name, NamespaceRecord { header, labels });
+        let going = namespace.metadata.deletion_timestamp.is_some();
+        let said = self.objects.says_namespaces();
+        let record = NamespaceRecord { header, labels, going };
+        let before = self.objects.namespaces.insert(name.clone(), record);
+        if before.is_none_or(|before| before.going != going) {
+            self.namespace_stands(&name, said);
+        }
     }
 
     /// Takes in an object about volumes.
@@ -268,6 +276,7 @@ impl Lowering {
         PodReader {
             rules: Rules {
                 admission: &self.objects.admission,
+                namespaces: self.objects.named_namespaces(),
                 priorities: &self.objects.priorities,
                 compat: &self.compat,
                 unread: &self.unread,
@@ -281,7 +290,7 @@ impl Lowering {
         }
     }
 
-    fn pod(&mut self, pod: &Pod, header: Header) -> Vec<Note> {
+    fn pod(&mut self, pod: &Arc<Pod>, header: Header) -> Vec<Note> {
         let key = PodKey(self.scoped(&pod.metadata.namespace, &pod.metadata.name));
         let mut reader = self.pod_reader();
         let record = reader.pod(pod, header);
@@ -294,7 +303,7 @@ impl Lowering {
     pub(super) fn pod_record(&mut self, key: PodKey, record: PodRecord) {
         self.pod_gone(&key);
         self.index_pod(&key, &record, true);
-        self.objects.pods.insert(key.clone(), record);
+        self.objects.pods.insert(key.clone(), Arc::new(record));
         self.dirty.pods.push(key);
     }
 
@@ -408,7 +417,7 @@ impl Lowering {
         self.mark_ranked();
     }
 
-    fn template(&mut self, template: &ResourceClaimTemplate, header: Header) -> Vec<Note> {
+    fn template(&mut self, template: &Arc<ResourceClaimTemplate>, header: Header) -> Vec<Note> {
         let key = self.scoped(&template.metadata.namespace, &template.metadata.name);
         let names = &mut self.interned.names;
         // The wish on the claims that it makes, else the one on the template itself.
@@ -417,7 +426,8 @@ impl Lowering {
             own => own,
         };
         let notes = wish_notes(&wish);
-        let spec = self.specs.add(&template.spec.spec.devices, wish, &mut self.interned.names);
+        let devices = SpecText::Template(Arc::clone(template));
+        let spec = self.specs.add(devices, wish, &mut self.interned.names);
         self.template_gone(&key);
         self.specs.take(spec);
         change(&mut self.index.spec_templates, spec, key.clone(), true);
@@ -433,11 +443,12 @@ impl Lowering {
         self.dirty.templates.push(key.clone());
     }
 
-    fn claim(&mut self, claim: &ResourceClaim, header: Header) -> Vec<Note> {
+    fn claim(&mut self, claim: &Arc<ResourceClaim>, header: Header) -> Vec<Note> {
         let key = ClaimKey(self.scoped(&claim.metadata.namespace, &claim.metadata.name));
         let wish = wish(&claim.metadata, &mut self.interned.names);
         let notes = wish_notes(&wish);
-        let spec = self.specs.add(&claim.spec.devices, wish, &mut self.interned.names);
+        let devices = SpecText::Claim(Arc::clone(claim));
+        let spec = self.specs.add(devices, wish, &mut self.interned.names);
         let pod_claim = claim.metadata.annotations.get(POD_CLAIM_ANNOTATION);
         let record = ClaimRecord {
             header,
@@ -549,11 +560,11 @@ impl Lowering {
     }
 
     /// What is wrong with its selectors is said when somebody asks.
-    fn device_class(&mut self, class: &DeviceClass, header: Header) {
+    fn device_class(&mut self, class: &Arc<DeviceClass>, header: Header) {
         let name = self.interned.names.get(&class.metadata.name);
         self.specs.class_changed(&name);
         self.mark_served(class);
-        let class = Class { header, object: Arc::new(class.clone()) };
+        let class = Class { header, object: Arc::clone(class) };
         if let Some(old) = self.objects.classes.insert(name, class) {
             self.mark_served(&old.object);
         }

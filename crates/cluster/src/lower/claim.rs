@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::hash::{Hash, Hasher};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use phalanx_engine::{
@@ -16,6 +17,7 @@ use phalanx_engine::{
 use phalanx_objects::resource::{
     CapacityRequirements, DerivedAttribute, DeviceAllocationMode, DeviceClaim, DeviceClass,
     DeviceConstraint, DeviceRequest as ObjectRequest, DeviceSelector, DeviceToleration,
+    ResourceClaim, ResourceClaimTemplate,
 };
 use phalanx_objects::topology::ALIGN_ANNOTATION;
 use phalanx_objects::{Kind, ObjectRef};
@@ -36,11 +38,33 @@ pub(crate) struct SpecId(u32);
 /// A wish for nearness as it was written, or what is wrong with it.
 pub(crate) type Wish = Result<Box<[Align]>, Name>;
 
+/// `spec.devices` as an object has it, which is shared and not copied.
+#[derive(Clone, Debug)]
+pub enum SpecText {
+    /// Of a claim.
+    Claim(Arc<ResourceClaim>),
+    /// Of a template.
+    Template(Arc<ResourceClaimTemplate>),
+    /// Of a claim for extended resources, which is made here.
+    Made(Arc<DeviceClaim>),
+}
+
+impl Deref for SpecText {
+    type Target = DeviceClaim;
+    fn deref(&self) -> &DeviceClaim {
+        match self {
+            Self::Claim(claim) => &claim.spec.devices,
+            Self::Template(template) => &template.spec.spec.devices,
+            Self::Made(devices) => devices,
+        }
+    }
+}
+
 /// A spec as it was written, and what it means now.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     /// The object's own form: what raising an allocation needs.
-    pub(crate) devices: Arc<DeviceClaim>,
+    pub(crate) devices: SpecText,
     align: Wish,
     /// How many claims and templates have it.
     owners: u32,
@@ -92,21 +116,20 @@ pub(crate) struct Resolver<'a> {
 
 impl Specs {
     /// The number of a spec. Its text is its identity.
-    pub(crate) fn add(&mut self, devices: &DeviceClaim, align: Wish, names: &mut Names) -> SpecId {
-        let hash = hash_of(devices);
+    pub(crate) fn add(&mut self, devices: SpecText, align: Wish, names: &mut Names) -> SpecId {
+        let hash = hash_of(&devices);
         let alike = self.ids.entry(hash).or_default();
         let same = |id: &&SpecId| {
-            self.entries.get(id.0 as usize).is_some_and(|spec| spec.is(devices, &align))
+            self.entries.get(id.0 as usize).is_some_and(|spec| spec.is(&devices, &align))
         };
         if let Some(id) = alike.iter().find(same) {
             return *id;
         }
         let id = SpecId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
         alike.push(id);
-        for class in class_names(devices) {
+        for class in class_names(&devices) {
             self.by_class.entry(names.get(class)).or_default().insert(id);
         }
-        let devices = Arc::new(devices.clone());
         self.entries.push(Spec { devices, align, owners: 0, resolved: None, problem: None });
         self.dirty.insert(id);
         id

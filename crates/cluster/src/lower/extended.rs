@@ -13,7 +13,7 @@ use phalanx_objects::resource::{
 
 use super::absorb::change;
 use super::amount::is_extended;
-use super::claim::SpecId;
+use super::claim::{SpecId, SpecText};
 use super::intern::Names;
 use super::look::{ClaimInfo, ClaimName, PodInfo};
 use super::record::{ExtendedAsk, Life, PodShape};
@@ -189,7 +189,8 @@ impl Lowering {
             for ask in shape.iter().flat_map(|shape| &shape.extended) {
                 let Some(class) = self.class_serving(&ask.resource) else { continue };
                 let names = &mut self.interned.names;
-                let spec = self.specs.add(&claim_for(ask, &class), Ok(Box::default()), names);
+                let made = SpecText::Made(Arc::new(claim_for(ask, &class)));
+                let spec = self.specs.add(made, Ok(Box::default()), names);
                 now.push(Served { resource: ask.resource.clone(), class, spec });
             }
             for served in &now {
@@ -306,7 +307,7 @@ impl Lowering {
             pod_claim: Name::new(""),
             template: None,
             claim: ClaimName::Planned(key),
-            spec: Arc::new(DeviceClaim { requests, ..DeviceClaim::default() }),
+            spec: SpecText::Made(Arc::new(DeviceClaim { requests, ..DeviceClaim::default() })),
         })
     }
 

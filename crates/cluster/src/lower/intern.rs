@@ -10,8 +10,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet, FxHasher};
 
 use super::place::{Tells, located};
 
-/// How many entries what is interned has room for from the first: the smallest world has some dozens
-/// of names and values, and tables that grow by doubling are filled anew each time.
+/// How many entries what is interned has room for from its first on: the smallest world with devices
+/// has some dozens of names and values, and tables that grow by doubling are filled anew each time.
 const ROOM: usize = 56;
 
 /// An empty table with room.
@@ -58,7 +58,7 @@ pub(crate) struct Numbers<T> {
 
 impl<T> Default for Numbers<T> {
     fn default() -> Self {
-        Self { ids: roomy(), values: Vec::with_capacity(ROOM) }
+        Self { ids: FxHashMap::default(), values: Vec::new() }
     }
 }
 
@@ -67,6 +67,10 @@ impl<T: Clone + Eq + Hash> Numbers<T> {
     pub(crate) fn add(&mut self, value: T) -> (u32, bool) {
         if let Some(id) = self.ids.get(&value) {
             return (*id, false);
+        }
+        if self.values.is_empty() {
+            self.ids.reserve(ROOM);
+            self.values.reserve(ROOM);
         }
         // A process that has seen four thousand million different values has ended long before.
         let id = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
@@ -97,7 +101,7 @@ struct Published {
 }
 
 /// Names and values of attributes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Attributes {
     names: Numbers<Name>,
     /// By number of the name.
@@ -107,18 +111,6 @@ pub(crate) struct Attributes {
     /// By hash; of values with one hash each stands at the next free number after the last.
     values: FxHashMap<u64, Value>,
     published: Vec<Published>,
-}
-
-impl Default for Attributes {
-    fn default() -> Self {
-        Self {
-            names: Numbers::default(),
-            tells: Vec::with_capacity(ROOM),
-            spelled: FxHashMap::default(),
-            values: roomy(),
-            published: Vec::with_capacity(ROOM),
-        }
-    }
 }
 
 impl Attributes {
@@ -152,6 +144,10 @@ impl Attributes {
                 return *id;
             }
             hash = hash.wrapping_add(1);
+        }
+        if self.published.is_empty() {
+            self.values.reserve(ROOM);
+            self.published.reserve(ROOM);
         }
         let id = Value(u32::try_from(self.published.len()).unwrap_or(u32::MAX));
         let broken = !phalanx_cel::is_seen(value);

@@ -9,11 +9,12 @@ use phalanx_engine::{
     Binding, ClaimKey, DeviceKey, GroupKey, Name, NodeKey, Place, PodKey, PodSelectorId, PoolKey,
     Reach, Scoped, SelectorId, Taint, Timestamp,
 };
-use phalanx_objects::resource::{DeviceAttribute, DeviceClaim, DeviceClass};
+use phalanx_objects::resource::{DeviceAttribute, DeviceClass};
 use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, ObjectRef, Quantity};
 
 use super::Lowering;
+use super::claim::SpecText;
 use super::links::{Published, bus_address};
 use super::meant::PodSet;
 use super::record::{ClaimRecord, DeviceRecord, Header, PodClaimSource, PodShape, SliceRecord};
@@ -80,7 +81,7 @@ pub struct ClaimInfo {
     /// The claim.
     pub claim: ClaimName,
     /// What it asks for, with class names, configuration and tolerations.
-    pub spec: Arc<DeviceClaim>,
+    pub spec: SpecText,
 }
 
 /// The name of a claim that there is, or is to be.
@@ -171,7 +172,7 @@ impl Lowering {
     fn planned(&self, key: &GroupKey, record: &WorkloadRecord) -> Vec<RoleInfo> {
         let pod = |role: u16, name: &str, index: Option<u32>| {
             let of = record.roles.get(usize::from(role))?;
-            let name = self.planned_name(key, name);
+            let name = self.planned_name(key, record.kind, name);
             let pod = PodKey(Scoped { namespace: key.object.namespace.clone(), name });
             let claims = self.planned_claims(&pod, &of.shape);
             let rank = index.and_then(|index| of.rank.of(index));
@@ -187,9 +188,11 @@ impl Lowering {
         let mut roles = Vec::with_capacity(record.roles.len());
         for (at, due) in self.due(key, record).into_iter().enumerate() {
             let Some(of) = record.roles.get(at) else { continue };
-            let pods = due.into_iter();
-            let pods = pods.filter_map(|i| pod(at as u16, &of.places.name(i), Some(i)));
-            roles.push(RoleInfo { pods: pods.collect() });
+            for run in self.runs(&key.object.namespace, of, &due) {
+                let pods = run.iter();
+                let pods = pods.filter_map(|i| pod(at as u16, &of.places.name(*i), Some(*i)));
+                roles.push(RoleInfo { pods: pods.collect() });
+            }
         }
         roles
     }
@@ -253,16 +256,16 @@ impl Lowering {
 
     /// What a claim asks for, as its object has it.
     #[must_use]
-    pub fn claim_spec(&self, key: &ClaimKey) -> Option<Arc<DeviceClaim>> {
+    pub fn claim_spec(&self, key: &ClaimKey) -> Option<SpecText> {
         let record: &ClaimRecord = self.objects.claims.get(key)?;
-        Some(Arc::clone(&self.specs.get(record.spec)?.devices))
+        Some(self.specs.get(record.spec)?.devices.clone())
     }
 
-    fn template_spec(&self, pod: &PodKey, source: &PodClaimSource) -> Option<Arc<DeviceClaim>> {
+    fn template_spec(&self, pod: &PodKey, source: &PodClaimSource) -> Option<SpecText> {
         let PodClaimSource::Template(name) = source else { return None };
         let key = Scoped { namespace: pod.0.namespace.clone(), name: name.clone() };
         let record = self.objects.templates.get(&key)?;
-        Some(Arc::clone(&self.specs.get(record.spec)?.devices))
+        Some(self.specs.get(record.spec)?.devices.clone())
     }
 
     /// A DeviceClass.
@@ -685,7 +688,7 @@ fn info(
     pod_claim: &Name,
     source: &PodClaimSource,
     claim: ClaimName,
-    spec: Option<Arc<DeviceClaim>>,
+    spec: Option<SpecText>,
 ) -> Option<ClaimInfo> {
     let template = match source {
         PodClaimSource::Template(name) => Some(name.clone()),

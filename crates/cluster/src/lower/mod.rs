@@ -28,6 +28,7 @@ mod running;
 mod selector;
 mod settle;
 mod slice;
+mod valid;
 mod volumes;
 mod workload;
 
@@ -61,8 +62,11 @@ use slice::{Alike, Profiles};
 use workload::WorkloadRecord;
 
 pub(crate) use absorb::conditions_of;
-pub(crate) use admission::{Added, Asker, Bound, Excess, Kept, QuotaVerdict, Refusal};
-pub(crate) use amount::{device_kind, is_device_counter, is_extended};
+pub(crate) use admission::{
+    Added, Asker, Bound, DEVICES as QUOTA_DEVICES, Excess, Kept, QuotaVerdict, Refusal, Violations,
+};
+pub(crate) use amount::{device_kind, is_device_counter, is_extended, requests as pod_requests};
+pub use claim::SpecText;
 pub(crate) use erring::shortened;
 pub(crate) use events::named;
 pub(crate) use extended::{IMPLICIT as IMPLICIT_RESOURCE, asks as extended_asks, may_be_served};
@@ -142,7 +146,7 @@ struct Interned {
 #[derive(Clone, Debug, Default)]
 struct Objects {
     nodes: FxHashMap<Name, NodeRecord>,
-    pods: FxHashMap<PodKey, PodRecord>,
+    pods: FxHashMap<PodKey, Arc<PodRecord>>,
     workloads: BTreeMap<GroupKey, WorkloadRecord>,
     /// Workloads that are expanded by another object, and those objects.
     expanding: BTreeMap<GroupKey, (Arc<Workload>, Source)>,
@@ -157,6 +161,18 @@ struct Objects {
     topologies: BTreeMap<Name, Arc<TopologyRecord>>,
     namespaces: BTreeMap<Name, NamespaceRecord>,
     admission: Admission,
+}
+
+impl Objects {
+    /// Whether the input has the namespaces of a cluster, and not manifests of some alone.
+    fn says_namespaces(&self) -> bool {
+        self.namespaces.values().any(|namespace| namespace.header.is_made())
+    }
+
+    /// The namespaces, where the input has those of a cluster.
+    fn named_namespaces(&self) -> Option<&BTreeMap<Name, NamespaceRecord>> {
+        self.says_namespaces().then_some(&self.namespaces)
+    }
 }
 
 /// The slices of a pool, and what they were lowered to.
@@ -188,6 +204,10 @@ struct Index {
     /// By workload, the pods that may be part of it, and the workloads that name it as their owner.
     owned: BTreeMap<GroupKey, BTreeSet<PodKey>>,
     children: BTreeMap<GroupKey, BTreeSet<GroupKey>>,
+    /// By what stands before the numbers in the names of their pods, workloads.
+    bases: BTreeMap<Scoped, BTreeSet<GroupKey>>,
+    /// By namespace, the workloads that have claims on volumes made for their pods.
+    mounting: BTreeMap<Name, BTreeSet<GroupKey>>,
     /// By runtime, the workloads that are expanded by it.
     runtime: BTreeMap<ObjectRef, BTreeSet<GroupKey>>,
     /// By namespace, and the field and name that declare a gang, the pods that wait in it.
@@ -223,6 +243,13 @@ struct Dirty {
     pools: Vec<PoolKey>,
     links: Vec<NodeKey>,
     all_pools: bool,
+}
+
+impl Dirty {
+    /// About how many changes come of it: a pod is a group and a member.
+    fn changes(&self) -> usize {
+        self.nodes.len() + 2 * self.pods.len() + self.claims.len() + self.pools.len()
+    }
 }
 
 /// What the engine has been told of, where a later "gone" must be told too.
@@ -387,6 +414,7 @@ impl Lowering {
         all.extend(self.erring());
         all.extend(self.of_namespaces());
         all.extend(self.gangs());
+        all.extend(self.name_clashes());
         all.sort();
         all.dedup();
         all

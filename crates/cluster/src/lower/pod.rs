@@ -10,12 +10,12 @@ use phalanx_engine::{
     Align, Fault, GroupKey, Level, Name, NodeKey, NodeRules, PodKey, Reason, Scoped, Shared,
     Timestamp,
 };
-use phalanx_objects::core::{Pod, PodSpec, PodTemplateSpec};
+use phalanx_objects::core::{Pod, PodSpec};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignLevel, AlignRule, Strength};
 use rustc_hash::FxHashSet;
 
-use super::admission::Rules;
+use super::admission::{Made, Rules};
 use super::amount;
 use super::around::{AroundReader, host_ports};
 use super::claim::Wish;
@@ -66,7 +66,7 @@ fn align(rule: &AlignRule) -> Align {
 
 impl PodReader<'_> {
     /// The compact form of a pod.
-    pub(crate) fn pod(&mut self, pod: &Pod, header: Header) -> PodRecord {
+    pub(crate) fn pod(&mut self, pod: &Arc<Pod>, header: Header) -> PodRecord {
         let life = self.life(pod);
         let on_node = matches!(life, Life::Bound(_) | Life::Terminating(..));
         let labels = self.labels(&pod.metadata.namespace, &pod.metadata.labels);
@@ -76,9 +76,8 @@ impl PodReader<'_> {
         } else if is_made || life == Life::Ended {
             (self.asked(&pod.metadata, &pod.spec, (&labels, is_made)), None)
         } else {
-            let template =
-                PodTemplateSpec { metadata: pod.metadata.clone(), spec: pod.spec.clone() };
-            let (shape, draft) = self.admitted(&labels, "", Arc::new(template));
+            let made = Made::Itself(Arc::clone(pod));
+            let (shape, draft) = self.admitted(&labels, "", made, Arc::default());
             (shape, Some(Box::new(draft)))
         };
         let nominated = Some(pod.status.nominated_node_name.as_str());

@@ -245,6 +245,8 @@ pub(crate) struct PodRecord {
 pub(crate) struct NamespaceRecord {
     pub(crate) header: Header,
     pub(crate) labels: Labels,
+    /// It is being deleted, and nothing new is made in it.
+    pub(crate) going: bool,
 }
 
 /// A node.

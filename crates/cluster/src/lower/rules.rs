@@ -163,7 +163,8 @@ pub(crate) fn is_label_value(text: &str) -> bool {
         && bytes.last().is_none_or(u8::is_ascii_alphanumeric)
 }
 
-fn is_subdomain(text: &str) -> bool {
+/// Whether the text is a DNS subdomain (RFC 1123), of at most 253 characters.
+pub(crate) fn is_subdomain(text: &str) -> bool {
     let lower = |c: &u8| c.is_ascii_lowercase() || c.is_ascii_digit();
     let label = |part: &str| {
         let bytes = part.as_bytes();

@@ -37,7 +37,7 @@ impl Lowering {
     /// Lowers what is marked, each thing once. The changes are sorted by kind and key; applying
     /// them brings the engine's state to what the objects say now.
     pub fn settle(&mut self) -> Vec<Change> {
-        let mut changes = Vec::new();
+        let mut changes = Vec::with_capacity(self.dirty.changes());
         self.settle_admission();
         self.settle_served();
         self.settle_specs();
@@ -508,7 +508,8 @@ impl Lowering {
                 let due = roles.iter().any(|(role, _)| role.max > 0);
                 let waits = |(_, pod): (_, &PodRecord)| pod.life == Life::Pending;
                 let said = due || self.owned(&key, record).any(waits);
-                self.report(|| reference.clone(), if said { notes } else { Vec::new() });
+                let notes = if said { notes } else { self.nowhere(&key, record) };
+                self.report(|| reference.clone(), notes);
                 due.then(|| self.group_of(record, roles))
             });
             if record.is_none() {
@@ -521,6 +522,20 @@ impl Lowering {
             }
             changes.push(Change::Group(key, lowered));
         }
+    }
+
+    /// What to say of a DaemonSet that has no pods and gets none.
+    fn nowhere(&self, key: &GroupKey, record: &WorkloadRecord) -> Vec<Note> {
+        let none = record.kind == WorkloadKind::DaemonSet
+            && !record.aside
+            && record.roles.iter().any(|role| role.wanted > 0)
+            && self.owned(key, record).next().is_none();
+        if !none || self.objects.nodes.is_empty() {
+            return Vec::new();
+        }
+        let message = "No node is one that the DaemonSet's node selector, affinity and tolerations \
+                       choose: it makes no pods.";
+        vec![(Severity::Warning, "spec.template.spec".to_owned(), message.to_owned())]
     }
 
     /// A workload's roles with what is missing of each, and their gates; and what there is to say of
@@ -541,22 +556,33 @@ impl Lowering {
             let dependent = Dependent::Role(key.clone(), at as u16);
             let (admits, never) = (self.admits(&dependent), self.never_admitted(&dependent));
             notes.extend(self.admission_notes(Some(&role.draft), &dependent));
-            let found = self.claims_planned(&key.object.namespace, shape);
-            let of = (&**shape, &role.labels);
-            let volumes = uses(&shape.volumes, &key.object.namespace, &Mounter::Planned);
-            let (request, _) = self.request(of, &record.wish, found, &served, never, volumes);
             let missing = due.get(at).map_or(&[][..], Vec::as_slice);
-            let first = missing.first().and_then(|index| role.rank.of(*index));
-            let lowered = Role {
-                name: role.name.clone(),
-                request,
-                min: 0,
-                max: u32::try_from(missing.len()).unwrap_or(u32::MAX),
-                segment: None,
-                first_rank: first.unwrap_or(0),
-                admits,
-            };
-            roles.push((lowered, shape.gates.clone()));
+            let mut before = 0_u32;
+            for run in self.runs(&key.object.namespace, role, missing) {
+                let found = self.claims_planned(&key.object.namespace, shape);
+                let of = (&**shape, &role.labels);
+                let volumes = self.volumes_of(&key.object.namespace, role, run);
+                let (request, _) =
+                    self.request(of, &record.wish, found, &served, never.clone(), volumes);
+                let first = run.first().and_then(|index| role.rank.of(*index));
+                let max = u32::try_from(run.len()).unwrap_or(u32::MAX);
+                // Those that are admitted are the first.
+                let admits = admits.as_ref().map(|admits| {
+                    let most = admits.most.saturating_sub(before);
+                    Box::new(Admits { most, fault: admits.fault.clone() })
+                });
+                before = before.saturating_add(max);
+                let lowered = Role {
+                    name: role.name.clone(),
+                    request,
+                    min: 0,
+                    max,
+                    segment: None,
+                    first_rank: first.unwrap_or(0),
+                    admits,
+                };
+                roles.push((lowered, shape.gates.clone()));
+            }
         }
         if record.kind == WorkloadKind::DaemonSet {
             let (nodes, more) = self.daemon_nodes(key, record);
@@ -585,12 +611,12 @@ impl Lowering {
 
 /// The priority of a pod that names no class: of several defaults the API server takes the lowest.
 pub(super) fn default_priority(classes: &BTreeMap<Name, PriorityRecord>) -> i32 {
-    classes
-        .values()
-        .filter(|class| class.global_default)
-        .map(|class| class.value)
-        .min()
-        .unwrap_or(0)
+    default_class(classes).map_or(0, |class| class.value)
+}
+
+/// The class of pods that name none: of several the one of the lowest value.
+pub(super) fn default_class(classes: &BTreeMap<Name, PriorityRecord>) -> Option<&PriorityRecord> {
+    classes.values().filter(|class| class.global_default).min_by_key(|class| class.value)
 }
 
 /// The priority of a class, if there is one of that name.

@@ -166,21 +166,19 @@ impl Reader<'_> {
         beside: &mut Beside<'o>,
     ) -> DeviceRecord {
         let place = self.attributes(driver, device, beside);
-        let mut attributes: Vec<(AttributeName, bool, Value)> =
-            beside.attributes.iter().map(|a| (a.id, !a.full, a.value)).collect();
+        let Beside { attributes, sorted, .. } = &mut *beside;
+        sorted.clear();
+        sorted.extend(attributes.iter().map(|a| (a.id, !a.full, a.value)));
         // Where a name stands with and without the driver's domain, the full one counts.
-        attributes.sort_unstable();
-        attributes.dedup_by_key(|(id, ..)| *id);
+        sorted.sort_unstable();
+        sorted.dedup_by_key(|(id, ..)| *id);
+        let attributes = sorted.iter().map(|(id, _, value)| (*id, *value)).collect();
         let kind = match beside.kind(device, &place).filter(|_| reaching.is_none()) {
             Some(alike) => alike,
             None => self.kind(device, place, reaching),
         };
         beside.kinds.push((device, kind.clone()));
-        DeviceRecord {
-            name: self.names.get(&device.name),
-            attributes: attributes.into_iter().map(|(id, _, value)| (id, value)).collect(),
-            kind,
-        }
+        DeviceRecord { name: self.names.get(&device.name), attributes, kind }
     }
 
     /// Reads the attributes of a device; answers where it sits.
@@ -348,6 +346,8 @@ struct Beside<'o> {
     attributes: Vec<Attribute<'o>>,
     /// Those of the one before it.
     before: Vec<Attribute<'o>>,
+    /// Those of the last by number of the name; whether it stands without its domain is between.
+    sorted: Vec<(AttributeName, bool, Value)>,
     kinds: Vec<(&'o ObjectDevice, Shared<DeviceKind>)>,
 }
 

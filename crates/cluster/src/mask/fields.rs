@@ -1,152 +1,53 @@
 //! Which text of an object is a name that is hidden, and which stays.
 //!
-//! What stays: kinds, words of the API, keys of labels and taints, names of resources, drivers,
-//! DeviceClasses, devices, attributes, requests and counters, expressions, the facts of hardware, and
-//! the values of attributes that an expression reads, for it would answer otherwise. Numbers, times
-//! and UIDs are no names. A text in a field that is not listed here is hidden.
+//! What is not known here is hidden. A text stays by one of these rules alone: it is a word of the API
+//! in a field of such words; it names a kind, a driver, a resource, an attribute or a DeviceClass; it
+//! is a number, a time or a PCI address; it says what a product is ([`Reading`] tells); or an expression takes
+//! it apart. Keys of maps stay, but for annotations that nothing reads and StorageClasses in the keys
+//! of quotas.
 
-use std::collections::BTreeSet;
-
-use phalanx_cel::ReadSet;
+use phalanx_cel::{Place, Spelled};
 use phalanx_objects::Quantity;
-use serde_json::Value;
+use phalanx_objects::topology::AlignRule;
+use serde_json::{Map, Value};
+
+use super::reading::Reading;
+use super::vocabulary::{API_WORDS, ROLE_WORDS};
 
 /// What becomes of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// It is a name.
     Mask,
+    /// It is the address of a machine.
+    Address,
     /// It stays.
     Keep,
 }
 
-/// Fields that hold a name, whatever they stand in.
-const NAMES: [&str; 12] = [
-    "generateName",
-    "namespace",
-    "namespaces",
-    "nodeName",
-    "nominatedNodeName",
-    "podGroupName",
-    "pool",
-    "priorityClassName",
-    "resourceClaimName",
-    "resourceClaimTemplateName",
-    "runtimeClassName",
-    "volumeName",
-];
-
-/// Fields that hold no name, whatever they stand in.
-const WORDS: [&str; 90] = [
-    "a",
-    "accessModes",
-    "adminAccess",
-    "allocationMode",
-    "allocationTimestamp",
+/// Fields that say what something is, in words of the API or in names that its drivers gave.
+const OPEN: [&str; 17] = [
     "apiGroup",
     "apiVersion",
     "attacher",
-    "b",
-    "bindingConditions",
-    "bindingFailureConditions",
-    "class",
-    "compatibilityGroups",
-    "completedIndexes",
-    "completionMode",
-    "containerName",
-    "counterSet",
-    "creationTimestamp",
-    "declaredFeatures",
-    "deletionTimestamp",
-    "device",
     "deviceClassName",
     "distinctAttribute",
     "driver",
-    "effect",
-    "expression",
     "extendedResourceName",
-    "fabric",
-    "failed",
-    "failedIndexes",
-    "finalizers",
-    "hostIP",
-    "jobDeploymentStatus",
     "key",
     "kind",
-    "kubeletVersion",
-    "lastTransitionTime",
-    "launcherCreationPolicy",
-    "managedBy",
     "matchAttribute",
     "matchLabelKeys",
-    "members",
     "mismatchLabelKeys",
-    "nodeAffinityPolicy",
-    "nodeTaintsPolicy",
-    "operator",
     "partitionTypeAttribute",
-    "path",
-    "pciBusID",
-    "pcieRoot",
-    "pcieSwitch",
-    "phase",
-    "podManagementPolicy",
-    "podReplacementPolicy",
-    "preemptionPolicy",
-    "protocol",
     "provisioner",
-    "rail",
-    "reason",
-    "request",
-    "requestName",
-    "requests",
-    "resource",
     "resourceName",
-    "resourceVersion",
-    "restartPolicy",
-    "schedulerName",
-    "scopeName",
-    "scopes",
-    "shareID",
-    "skipNodeOperations",
-    "source",
-    "startTime",
-    "startupPolicy",
-    "startupPolicyOrder",
-    "status",
-    "subGroupPolicyType",
-    "submissionMode",
-    "succeeded",
-    "successPolicy",
-    "terminalState",
-    "timeAdded",
     "topologyKey",
     "topologyKeys",
-    "type",
-    "uid",
-    "uuid",
-    "volumeBindingMode",
-    "volumeMode",
-    "whenUnsatisfiable",
 ];
 
-/// Lists whose entries have a name that stays.
-const OPEN_LISTS: [&str; 14] = [
-    "containerStatuses",
-    "containers",
-    "derivedAttributes",
-    "devices",
-    "drivers",
-    "firstAvailable",
-    "initContainerStatuses",
-    "initContainers",
-    "islands",
-    "requests",
-    "schedulingGates",
-    "sharedCounters",
-    "subrequests",
-    "switches",
-];
+/// Lists whose entries have a name that stays: of an attribute, of a driver.
+const OPEN_LISTS: [&str; 2] = ["derivedAttributes", "drivers"];
 
 /// Maps whose values are quantities.
 const QUANTITIES: [&str; 10] = [
@@ -165,25 +66,26 @@ const QUANTITIES: [&str; 10] = [
 /// Maps whose values are values of labels, and whose keys are their keys.
 const LABELS: [&str; 3] = ["labels", "matchLabels", "nodeSelector"];
 
-/// Labels that state facts of a machine, by the beginning of their key.
-const MACHINE: [&str; 9] = [
-    "amd.com/",
-    "beta.amd.com/",
-    "feature.node.kubernetes.io/",
-    "habana.ai/",
-    "kubernetes.io/arch",
-    "kubernetes.io/os",
-    "node.kubernetes.io/",
-    "nvidia.com/",
-    "resource.kubernetes.io/",
-];
-
 /// Containers that a controller finds by these names.
 const CONTAINERS: [&str; 6] = ["jax", "node", "paddle", "pytorch", "tensorflow", "xgboost"];
 
-/// Labels by which a controller tells roles that it knows by a word, or an owner by its UID.
-const ROLES: [&str; 6] = [
-    "jobset.sigs.k8s.io/jobset-uid",
+/// Annotations that are read, of those whose prefix alone is asked for when an object is read.
+const ANNOTATIONS: [&str; 5] = [
+    "batch.kubernetes.io/job-completion-index",
+    "phalanx.dev/align",
+    "resource.kubernetes.io/admin-access",
+    "resource.kubernetes.io/extended-resource-claim",
+    "resource.kubernetes.io/pod-claim-name",
+];
+
+/// The prefixes of those.
+const PREFIXES: [&str; 3] = ["batch.kubernetes.io/", "phalanx.dev/", "resource.kubernetes.io/"];
+
+/// What stands behind a StorageClass in the key of a quota.
+const OF_STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
+
+/// Labels by which a controller tells roles that it knows by a word.
+const ROLES: [&str; 5] = [
     "ray.io/node-type",
     "ray.io/originated-from-crd",
     "trainer.kubeflow.org/trainjob-ancestor-step",
@@ -191,31 +93,11 @@ const ROLES: [&str; 6] = [
     "training.kubeflow.org/replica-type",
 ];
 
+/// The label of a namespace by which PodSecurity refuses pods.
+const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
+
 /// The annotation of a namespace that gives its pods a node selector: `KEY=VALUE,KEY=VALUE`.
 const NODE_SELECTOR: &str = "scheduler.alpha.kubernetes.io/node-selector";
-
-/// Attributes that state facts of a device, without their domain.
-const DEVICE: [&str; 19] = [
-    "addressingMode",
-    "architecture",
-    "brand",
-    "cudaComputeCapability",
-    "family",
-    "linkType",
-    "numaNode",
-    "parentUUID",
-    "partitionProfile",
-    "pciAddress",
-    "pciBusID",
-    "pciVendor",
-    "pcieRoot",
-    "productName",
-    "profile",
-    "rdma",
-    "sliceModel",
-    "type",
-    "uuid",
-];
 
 /// Where a text stands.
 struct At<'a> {
@@ -236,6 +118,11 @@ impl At<'_> {
         at.map_or("", |at| at.name)
     }
 
+    /// Whether it is an expression of CEL.
+    fn is_expression(&self) -> bool {
+        self.name == "expression" && matches!(self.above(1), "cel" | "derivedAttributes")
+    }
+
     fn is_within(&self, name: &str) -> bool {
         let mut at = self.up;
         while let Some(here) = at {
@@ -248,32 +135,13 @@ impl At<'_> {
     }
 }
 
-/// Knows what expressions read.
-#[derive(Debug)]
-pub(super) struct Reading {
-    reads: Vec<ReadSet>,
-}
-
-impl Reading {
-    pub(super) fn new(reads: Vec<ReadSet>) -> Self {
-        Self { reads }
-    }
-
-    /// Shows each text of an object to `sink`, with what becomes of it.
-    pub(super) fn each(&self, object: &mut Value, sink: &mut impl FnMut(Act, &mut String)) {
-        let text =
-            |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
-        let kind = text(object.get("kind"));
-        let driver = text(object.pointer("/spec/driver"));
-        let walk = Walk { reading: self, kind: &kind, driver: &driver };
-        walk.value(object, &At { name: "", up: None, about: None }, sink);
-    }
-
-    /// Whether an expression reads the attribute of a driver's device.
-    fn is_read(&self, driver: &str, attribute: &str) -> bool {
-        let (domain, id) = attribute.split_once('/').unwrap_or((driver, attribute));
-        self.reads.iter().any(|reads| reads.contains(domain, id))
-    }
+/// Shows each text of an object to `sink`, with what becomes of it.
+pub(super) fn each(reading: &Reading, object: &mut Value, sink: &mut impl FnMut(Act, &mut String)) {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = text(object.get("kind"));
+    let driver = text(object.pointer("/spec/driver"));
+    let walk = Walk { reading, kind: &kind, driver: &driver };
+    walk.value(object, &At { name: "", up: None, about: None }, sink);
 }
 
 /// One object while its texts are shown.
@@ -286,14 +154,26 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn value(&self, value: &mut Value, at: &At<'_>, sink: &mut impl FnMut(Act, &mut String)) {
         match value {
-            Value::String(text) if at.name == NODE_SELECTOR => pairs(text, sink),
+            Value::String(text) if at.name == NODE_SELECTOR && at.above(1) == "annotations" => {
+                self.pairs(text, sink);
+            }
+            Value::String(text) if at.name == "kubeletVersion" => release(text),
+            Value::String(text) if at.is_expression() => self.expression(text, sink),
             Value::String(text) => sink(self.act(at, text), text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item, at, sink)),
             Value::Object(map) => {
+                match at.name {
+                    "annotations" => map.retain(|key, _| is_read(key)),
+                    "hard" | "used" if self.kind == "ResourceQuota" => quota_keys(map, sink),
+                    _ => {}
+                }
                 let about = map.get("key").and_then(Value::as_str).map(str::to_owned);
                 for (name, value) in map.iter_mut() {
                     let at = At { name, up: Some(at), about: about.as_deref() };
                     self.value(value, &at, sink);
+                }
+                if map.get("annotations").and_then(Value::as_object).is_some_and(Map::is_empty) {
+                    map.remove("annotations");
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -303,42 +183,33 @@ impl Walk<'_> {
     fn act(&self, at: &At<'_>, text: &str) -> Act {
         let above = at.above(1);
         if LABELS.contains(&above) {
-            return of_label(at.name, text);
+            return self.of_label(at.name, text);
         }
         if above == "annotations" {
-            return of_annotation(at.name, text);
+            return self.of_annotation(at.name, text);
         }
         if at.above(2) == "attributes" {
-            return self.of_attribute(at.name, above);
+            return self.of_attribute(above, text);
         }
         match (at.name, at.about) {
             ("value" | "values", Some(_)) if at.is_within("matchFields") => return Act::Mask,
-            ("value" | "values", Some(key)) => return of_label(key, text),
+            ("value" | "values", Some(key)) => return self.of_label(key, text),
             // Of a quota's scope.
             ("values", None) => return of_priority(text),
             _ => {}
         }
-        // The bounds of a LimitRange are called as the limits of a container.
-        if self.kind == "LimitRange" && at.name == "type" {
-            return Act::Keep;
-        }
         // A LimitRange has a list of limits, each with its type.
         let amount = QUANTITIES.contains(&above) && !matches!(at.name, "name" | "type");
         if amount || at.name == "value" {
-            return of_other(text);
+            return self.of_value(text);
         }
-        if at.name == "name" {
-            return self.of_name(at, text);
-        }
-        if at.name == "priorityClassName" {
-            return of_priority(text);
-        }
-        if NAMES.contains(&at.name) {
-            Act::Mask
-        } else if WORDS.contains(&at.name) {
-            Act::Keep
-        } else {
-            of_other(text)
+        match at.name {
+            "name" => self.of_name(at, text),
+            "priorityClassName" => of_priority(text),
+            "hostIP" => of_address(text),
+            name if OPEN.contains(&name) => Act::Keep,
+            _ if API_WORDS.contains(&text) => Act::Keep,
+            _ => self.of_value(text),
         }
     }
 
@@ -359,77 +230,131 @@ impl Walk<'_> {
         }
     }
 
-    fn of_attribute(&self, kind: &str, attribute: &str) -> Act {
-        let bare = attribute.rsplit_once('/').map_or(attribute, |(_, bare)| bare);
-        let open = matches!(kind, "version" | "versions")
-            || DEVICE.contains(&bare)
-            || self.reading.is_read(self.driver, attribute);
-        if open { Act::Keep } else { Act::Mask }
+    fn of_attribute(&self, attribute: &str, text: &str) -> Act {
+        let (domain, id) = attribute.split_once('/').unwrap_or((self.driver, attribute));
+        if self.reading.takes_apart(domain, id) { Act::Keep } else { self.of_value(text) }
     }
+
+    fn of_label(&self, key: &str, value: &str) -> Act {
+        let role = ROLES.contains(&key) && ROLE_WORDS.contains(&value);
+        // The levels of PodSecurity.
+        let level =
+            key == POD_SECURITY && matches!(value, "privileged" | "baseline" | "restricted");
+        if role || level { Act::Keep } else { self.of_value(value) }
+    }
+
+    /// A value: numbers, times and what is known of products are no names; controllers tell yes from
+    /// no by two words.
+    fn of_value(&self, text: &str) -> Act {
+        let plain = matches!(text, "true" | "false")
+            || text.parse::<Quantity>().is_ok()
+            || text.parse::<jiff::Timestamp>().is_ok()
+            || is_pci(text)
+            || self.reading.is_fact(text);
+        if plain { Act::Keep } else { Act::Mask }
+    }
+
+    /// An annotation that is read: what is no setting is a name.
+    fn of_annotation(&self, key: &str, value: &str) -> Act {
+        let setting = match key {
+            "phalanx.dev/align" => AlignRule::parse(value).is_ok(),
+            // The key of a label.
+            _ if key.ends_with("exclusive-topology") => true,
+            // Names of plugins of the API's own.
+            _ if key.ends_with("migrated-plugins") => {
+                value.split(',').all(|plugin| plugin.starts_with("kubernetes.io/"))
+            }
+            _ => matches!(value, "yes" | "no"),
+        };
+        if setting { Act::Keep } else { self.of_value(value) }
+    }
+
+    /// Shows the keys and the values of `KEY=VALUE,KEY=VALUE`.
+    fn pairs(&self, text: &mut String, sink: &mut impl FnMut(Act, &mut String)) {
+        let mut pair = |pair: &str| match pair.split_once('=') {
+            Some((key, value)) => {
+                let mut value = value.to_owned();
+                sink(self.of_label(key.trim(), value.trim()), &mut value);
+                format!("{key}={value}")
+            }
+            None => {
+                let mut value = pair.to_owned();
+                sink(Act::Mask, &mut value);
+                value
+            }
+        };
+        *text = text.split(',').map(&mut pair).collect::<Vec<_>>().join(",");
+    }
+
+    /// Shows the texts that are written out in an expression; its comments go.
+    fn expression(&self, text: &mut String, sink: &mut impl FnMut(Act, &mut String)) {
+        let Some(spelled) = Spelled::new(text) else {
+            // It is no expression, whatever it says.
+            return sink(Act::Mask, text);
+        };
+        let open = self.reading.is_open(text);
+        *text = spelled.with(|place, literal| {
+            let named = match place {
+                Place::Entry | Place::Driver => self.reading.is_name(literal),
+                Place::Other => false,
+            };
+            if open || named {
+                sink(Act::Keep, &mut literal.to_owned());
+                return None;
+            }
+            let mut other = literal.to_owned();
+            sink(self.of_value(literal), &mut other);
+            (other != literal).then_some(other)
+        });
+    }
+}
+
+/// Leaves of a kubelet's version what is Kubernetes': who built it says the rest.
+fn release(version: &mut String) {
+    let end = version.find(|c: char| c != 'v' && c != '.' && !c.is_ascii_digit());
+    version.truncate(end.unwrap_or(version.len()));
+}
+
+/// Whether anything reads an annotation.
+fn is_read(key: &str) -> bool {
+    ANNOTATIONS.contains(&key) || !PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// Shows the names of StorageClasses in the keys of a quota.
+fn quota_keys(map: &mut Map<String, Value>, sink: &mut impl FnMut(Act, &mut String)) {
+    let entries = std::mem::take(map).into_iter();
+    *map = entries
+        .map(|(key, value)| match key.split_once(OF_STORAGE_CLASS) {
+            Some((class, rest)) => {
+                let mut class = class.to_owned();
+                sink(Act::Mask, &mut class);
+                (format!("{class}{OF_STORAGE_CLASS}{rest}"), value)
+            }
+            None => (key, value),
+        })
+        .collect();
 }
 
 /// The priority classes that every cluster has are known by their names.
 fn of_priority(text: &str) -> Act {
-    if text.starts_with("system-") { Act::Keep } else { Act::Mask }
+    let known = ["system-cluster-critical", "system-node-critical"].contains(&text);
+    if known { Act::Keep } else { Act::Mask }
 }
 
-fn of_label(key: &str, value: &str) -> Act {
-    let fact = MACHINE.iter().any(|known| key.starts_with(known)) || ROLES.contains(&key);
-    // UIDs are no names, wherever they stand; controllers tell yes from no by two words.
-    let uid = key.ends_with("uid");
-    if fact || uid || matches!(value, "true" | "false") { Act::Keep } else { Act::Mask }
+/// An address, but for those that mean all of a machine's, or itself.
+fn of_address(text: &str) -> Act {
+    let any = ["0.0.0.0", "127.0.0.1", "::", "::1"].contains(&text);
+    if any { Act::Keep } else { Act::Address }
 }
 
-/// An annotation that is read: what is no setting is a name.
-fn of_annotation(key: &str, value: &str) -> Act {
-    let ours = ["phalanx.dev/", "resource.kubernetes.io/", "batch.kubernetes.io/"];
-    let setting = ours.iter().any(|prefix| key.starts_with(prefix))
-        || key.ends_with("exclusive-topology")
-        || key.ends_with("migrated-plugins")
-        || matches!(value, "true" | "false" | "yes" | "no");
-    if setting && key != "resource.kubernetes.io/pod-claim-name" { Act::Keep } else { Act::Mask }
-}
-
-/// Shows the keys and the values of `KEY=VALUE,KEY=VALUE`.
-fn pairs(text: &mut String, sink: &mut impl FnMut(Act, &mut String)) {
-    let pair = |pair: &str| match pair.split_once('=') {
-        Some((key, value)) => {
-            let mut value = value.to_owned();
-            sink(of_label(key.trim(), value.trim()), &mut value);
-            format!("{key}={value}")
-        }
-        None => pair.to_owned(),
+/// Whether a text is where a device sits: `0000:1b:00.0`, `pci0000:17`.
+fn is_pci(text: &str) -> bool {
+    let text = text.strip_prefix("pci").unwrap_or(text);
+    let digits = |part: &str, most: usize| {
+        !part.is_empty() && part.len() <= most && part.bytes().all(|b| b.is_ascii_hexdigit())
     };
-    *text = text.split(',').map(pair).collect::<Vec<_>>().join(",");
-}
-
-/// A text of which nothing is known: quantities and times are no names.
-fn of_other(text: &str) -> Act {
-    let plain = text.parse::<Quantity>().is_ok() || text.parse::<jiff::Timestamp>().is_ok();
-    if plain { Act::Keep } else { Act::Mask }
-}
-
-/// The expressions in an object.
-pub(super) fn expressions(value: &Value, found: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(map) => {
-            for (name, value) in map {
-                match value {
-                    Value::String(text) if name == "expression" => {
-                        if !found.contains(text) {
-                            found.insert(text.clone());
-                        }
-                    }
-                    Value::Null
-                    | Value::Bool(_)
-                    | Value::Number(_)
-                    | Value::String(_)
-                    | Value::Array(_)
-                    | Value::Object(_) => expressions(value, found),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| expressions(item, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
+    let parts: Vec<&str> = text.split([':', '.']).collect();
+    text.contains(':')
+        && (2..=4).contains(&parts.len())
+        && parts.iter().zip([8, 2, 2, 1]).all(|(part, most)| digits(part, most))
 }

@@ -1,24 +1,26 @@
 //! Objects without what gives their cluster away: a dump that can be shown to others and that is
 //! planned alike. Reading and printing are left to the command.
 //!
-//! What is not read is not there to be written: of the annotations, of the environment, of commands,
-//! arguments and images nothing reaches an [`Object`]. What is left are names and values of labels.
-//! Each word of them is replaced by a code, the same everywhere, and codes are in the order of the
-//! words ([`names`]). [`fields`] says which text is a name.
+//! What is not read is not there to be written: of the environment, of commands, arguments and images
+//! nothing reaches an [`Object`]. Each text that is left is replaced unless a rule says that it stays
+//! ([`fields`]); what of the whole dump decides on that is found first ([`reading`]). Each word is
+//! replaced by a code, the same everywhere, and codes are in the order of the words ([`names`]).
 
 mod fields;
 mod names;
+mod reading;
+mod vocabulary;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use phalanx_cel::{Program, ReadSet};
 use phalanx_objects::Object;
 use serde_json::{Map, Value};
 
 use crate::world::World;
 
-use fields::{Act, Reading};
+use fields::Act;
 use names::{Codes, Words};
+use reading::Reading;
 
 /// The objects of a world, masked.
 #[derive(Debug)]
@@ -37,24 +39,13 @@ impl<'a> Mask<'a> {
     pub fn new(world: &'a World) -> Result<Option<Self>, serde_json::Error> {
         let Some(objects) = world.objects() else { return Ok(None) };
         let objects = objects.in_order();
-        let environment = world.lowering().environment();
-        let mut expressions = BTreeSet::new();
-        for object in &objects {
-            fields::expressions(&serde_json::to_value(object)?, &mut expressions);
-        }
-        let compiled = expressions.iter().filter_map(|text| {
-            let selector = Program::compile(text, environment);
-            // What derives an attribute is no selector, and reads alike.
-            selector.or_else(|_| Program::compile_attribute(text, environment)).ok()
-        });
-        let reads: Vec<ReadSet> =
-            compiled.map(|program| program.reads().attributes.clone()).collect();
-        let mut mask = Self { objects, reading: Reading::new(reads), codes: Codes::default() };
+        let reading = Reading::new(&objects, world.lowering().environment())?;
+        let mut mask = Self { objects, reading, codes: Codes::default() };
         let mut words = Words::default();
         for object in &mask.objects {
-            let mut value = written(object)?;
-            mask.reading.each(&mut value, &mut |act, text| match act {
+            fields::each(&mask.reading, &mut written(object)?, &mut |act, text| match act {
                 Act::Mask => words.hide(text),
+                Act::Address => words.hide_address(text),
                 Act::Keep => words.keep(text),
             });
         }
@@ -69,8 +60,9 @@ impl<'a> Mask<'a> {
     pub fn objects(&self) -> impl Iterator<Item = Result<Value, serde_json::Error>> {
         self.objects.iter().map(|object| {
             let mut value = written(object)?;
-            self.reading.each(&mut value, &mut |act, text| match act {
+            fields::each(&self.reading, &mut value, &mut |act, text| match act {
                 Act::Mask => *text = self.codes.mask(text),
+                Act::Address => *text = self.codes.address(text),
                 Act::Keep => {}
             });
             Ok(value)
@@ -85,6 +77,12 @@ impl<'a> Mask<'a> {
     /// A text with words for their codes: what an answer to the masked dump says.
     pub fn reveal(&self, text: &str) -> String {
         self.codes.reveal(text)
+    }
+
+    /// How many expressions take texts apart (`startsWith`, `+`): those keep their texts, and the
+    /// attributes that they read keep their values.
+    pub fn open_expressions(&self) -> usize {
+        self.reading.open_expressions()
     }
 
     /// How many objects there are.

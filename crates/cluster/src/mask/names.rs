@@ -4,17 +4,38 @@
 //! dashes, slashes. Only words are replaced. Each has one code, codes have the order of the words,
 //! and every letter sorts after whatever is no letter; so names keep their order, what is equal stays
 //! equal, a name that begins as another still does, and a number at the end is the same number.
+//!
+//! A UUID is one word wherever it stands in a name, and an address of a machine is one where its field
+//! says so: of those the digits go as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What codes are spelled with: no vowel, so that no code is a word of a sentence. In order.
 const LETTERS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
 
-/// Words by which controllers know what a job of theirs is for. They stay; codes are in order with them.
-const KNOWN: [&str; 5] = ["dataset", "initializer", "launcher", "model", "node"];
+/// Words by which controllers know what a job of theirs is for, and what devices and what is made
+/// for a container are called everywhere. They stay; codes are in order with them.
+const KNOWN: [&str; 10] = [
+    "container",
+    "dataset",
+    "gpu",
+    "initializer",
+    "launcher",
+    "mig",
+    "model",
+    "nic",
+    "node",
+    "request",
+];
 
 /// How codes begin, by how many known words come before their own word: in order with those.
-const FIRST: [&str; 6] = ["ax", "dx", "ix", "lx", "mx", "nx"];
+const FIRST: [&str; 11] = ["ax", "cx", "dx", "gx", "ix", "lx", "mj", "mx", "nj", "nx", "rx"];
+
+/// Where a UUID has its dashes.
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+
+/// Its length, in bytes.
+const UUID_BYTES: usize = 36;
 
 /// Fewest letters behind that.
 const WIDTH_MIN: usize = 3;
@@ -37,6 +58,34 @@ fn parts(text: &str, is_letter: fn(char) -> bool) -> impl Iterator<Item = (bool,
     })
 }
 
+/// The UUIDs of a text, and what stands between them.
+fn wholes(text: &str) -> impl Iterator<Item = (bool, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let starts = rest.char_indices().map(|(at, _)| at);
+        let (part, after, whole) = match starts.into_iter().find(|at| is_uuid(&rest[*at..])) {
+            Some(0) => (&rest[..UUID_BYTES], &rest[UUID_BYTES..], true),
+            Some(at) => (&rest[..at], &rest[at..], false),
+            None => (rest, "", false),
+        };
+        rest = after;
+        Some((whole, part))
+    })
+}
+
+/// Whether a text begins with a UUID.
+fn is_uuid(text: &str) -> bool {
+    text.as_bytes().get(..UUID_BYTES).is_some_and(|bytes| {
+        bytes.iter().enumerate().all(|(at, byte)| match DASHES.contains(&at) {
+            true => *byte == b'-',
+            false => byte.is_ascii_hexdigit(),
+        })
+    })
+}
+
 fn words(text: &str) -> impl Iterator<Item = &str> {
     parts(text, is_letter).filter(|(is_word, _)| *is_word).map(|(_, word)| word)
 }
@@ -45,6 +94,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[derive(Debug, Default)]
 pub(super) struct Words {
     hidden: BTreeSet<String>,
+    uuids: BTreeSet<String>,
+    addresses: BTreeSet<String>,
     /// Words that stay and could be taken for codes.
     like_codes: BTreeSet<String>,
 }
@@ -52,11 +103,22 @@ pub(super) struct Words {
 impl Words {
     /// The words of a text are to be replaced.
     pub(super) fn hide(&mut self, text: &str) {
-        for word in words(text).filter(|word| !KNOWN.contains(word)) {
-            if !self.hidden.contains(word) {
-                self.hidden.insert(word.to_owned());
+        for (whole, part) in wholes(text) {
+            if whole {
+                self.uuids.insert(part.to_owned());
+                continue;
+            }
+            for word in words(part).filter(|word| !KNOWN.contains(word)) {
+                if !self.hidden.contains(word) {
+                    self.hidden.insert(word.to_owned());
+                }
             }
         }
+    }
+
+    /// The address of a machine is to be replaced.
+    pub(super) fn hide_address(&mut self, address: &str) {
+        self.addresses.insert(address.to_owned());
     }
 
     /// The words of a text stay.
@@ -96,6 +158,16 @@ impl Words {
                 next += step;
             }
         }
+        let uuids = (0_usize..).zip(self.uuids).map(|(rank, uuid)| {
+            // Its first letter keeps it on its side of names that are none.
+            let code = format!("{}{rank:07x}-0000-4000-8000-{:012}", &uuid[..1], 0);
+            (uuid, code)
+        });
+        codes.extend(uuids);
+        codes.extend((0_usize..).zip(self.addresses).map(|(rank, address)| {
+            let part = |unit: usize| 100 + rank / unit % 100;
+            (address, format!("198.{}.{}.{}", part(10_000), part(100), part(1)))
+        }));
         let of_code = codes.iter().map(|(word, code)| (code.clone(), word.clone())).collect();
         Codes { of_word: codes, of_code }
     }
@@ -128,31 +200,49 @@ pub(super) struct Codes {
 impl Codes {
     /// A text with codes for its words.
     pub(super) fn mask(&self, text: &str) -> String {
-        replaced(parts(text, is_letter), &self.of_word)
+        Self::replaced(text, is_letter, &self.of_word)
+    }
+
+    /// The code of an address.
+    pub(super) fn address(&self, address: &str) -> String {
+        self.of_word.get(address).map_or_else(|| address.to_owned(), String::clone)
     }
 
     /// A text with words for its codes.
     pub(super) fn reveal(&self, text: &str) -> String {
         // In a sentence a name may stand in brackets or quotes.
-        replaced(parts(text, char::is_alphabetic), &self.of_code)
+        let is_address = |part: &str| part.starts_with("198.") && self.of_code.contains_key(part);
+        let signs = |c: char| c != '.' && !c.is_ascii_alphanumeric();
+        let addresses = text.split_inclusive(signs).map(|part| {
+            let bare = part.trim_end_matches(signs);
+            match is_address(bare).then(|| self.of_code.get(bare)).flatten() {
+                Some(address) => part.replacen(bare, address, 1),
+                None => part.to_owned(),
+            }
+        });
+        Self::replaced(&addresses.collect::<String>(), char::is_alphabetic, &self.of_code)
+    }
+
+    fn replaced(text: &str, is_letter: fn(char) -> bool, by: &BTreeMap<String, String>) -> String {
+        let mut out = String::new();
+        let mut push = |known: bool, part: &str| {
+            let other = if known { by.get(part) } else { None };
+            out.push_str(other.map_or(part, String::as_str));
+        };
+        for (whole, part) in wholes(text) {
+            if whole {
+                push(true, part);
+            } else {
+                parts(part, is_letter).for_each(|(is_word, part)| push(is_word, part));
+            }
+        }
+        out
     }
 
     /// The word of each code.
     pub(super) fn meanings(&self) -> &BTreeMap<String, String> {
         &self.of_code
     }
-}
-
-fn replaced<'a>(
-    parts: impl Iterator<Item = (bool, &'a str)>,
-    by: &BTreeMap<String, String>,
-) -> String {
-    let mut text = String::new();
-    for (is_word, part) in parts {
-        let other = if is_word { by.get(part) } else { None };
-        text.push_str(other.map_or(part, String::as_str));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn deleted(claim: &ResourceClaim) -> Value {
 }
 
 fn claim_document(claim: &ResourceClaim) -> Value {
-    let object = Object::ResourceClaim(Box::new(claim.clone()));
+    let object = Object::from(claim.clone());
     // The type has no map whose keys are not strings, and no number that JSON lacks.
     let mut document = serde_json::to_value(&object).unwrap_or(Value::Null);
     let owners = document.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);

@@ -1,6 +1,8 @@
 //! The writes against the worked example: two drivers, an alternative, class and claim
 //! configuration, one node.
 
+use std::sync::Arc;
+
 use phalanx_engine::{DeviceKey, Grant, Name, PoolKey};
 use phalanx_objects::{Kind, Object, ObjectRef};
 use serde::de::DeserializeOwned;
@@ -29,12 +31,12 @@ fn slice(driver: &str, pool: &str, spec: Value, devices: Value) -> Object {
     spec["pool"] = json!({"name": pool, "generation": 1, "resourceSliceCount": 1});
     spec["devices"] = devices;
     let name = format!("{driver}-{pool}");
-    Object::ResourceSlice(Box::new(read(json!({"metadata": {"name": name}, "spec": spec}))))
+    Object::ResourceSlice(Arc::new(read(json!({"metadata": {"name": name}, "spec": spec}))))
 }
 
 fn class(name: &str, config: Value) -> Object {
     let spec = json!({"config": config});
-    Object::DeviceClass(Box::new(read(json!({"metadata": {"name": name}, "spec": spec}))))
+    Object::DeviceClass(Arc::new(read(json!({"metadata": {"name": name}, "spec": spec}))))
 }
 
 fn objects(all: Vec<Object>) -> Objects {

@@ -58,7 +58,7 @@ pub(super) fn write(
         return after;
     };
     for grant in &seat.volumes {
-        let Some(mounted) = spec.volumes.0.get(usize::from(grant.at)) else { continue };
+        let Some(mounted) = spec.volumes.placed.get(usize::from(grant.at)) else { continue };
         let name = match &mounted.persistent_volume_claim {
             Some(claim) => claim.claim_name.clone(),
             None => format!("{}-{}", pod.key.0.name, mounted.name),

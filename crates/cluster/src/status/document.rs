@@ -35,10 +35,12 @@ pub struct StatusDocument {
 pub struct NodeCounts {
     /// All.
     pub total: u64,
-    /// Those whose kubelet says so, and those that say nothing of it.
+    /// Those whose kubelet says so.
     pub ready: u64,
-    /// The others.
+    /// Those of which it says that they are not, or that it is not known.
     pub not_ready: u64,
+    /// Those that say nothing of it: written by hand, or never joined. They count as ready below.
+    pub unsaid: u64,
     /// Cordoned ones, ready or not.
     pub cordoned: u64,
 }
@@ -59,10 +61,15 @@ pub struct StockView {
     pub total: u64,
     /// Held by claims or by pods on nodes.
     pub used: u64,
-    /// To be had now by who tolerates nothing.
+    /// To be had now by who tolerates no more than the taint that marks nodes with such devices.
     pub free: u64,
-    /// Neither: on nodes that take no pods, tainted, or drawn on by a partition of the same GPU.
+    /// Neither: unhealthy, on nodes that take no pods, tainted, or drawn on by a partition of the same
+    /// GPU.
     pub unavailable: u64,
+    /// Of these, counters that a node has and does not give out: capacity less allocatable.
+    pub unhealthy: u64,
+    /// Of these, free ones on nodes that take no pods: not ready, cordoned, tainted or full.
+    pub closed: u64,
     /// How many nodes have how many of them free, most first.
     pub free_nodes: Vec<FreeNodes>,
     /// How many NVLink islands have how many of them free, most first, where links are known.
@@ -117,6 +124,10 @@ pub struct HolderView {
     pub pods: u64,
     /// Devices.
     pub devices: u64,
+    /// Of these, devices that another workload holds with it, by a claim that both use.
+    pub shared: u64,
+    /// Of these, devices that no slice publishes: they are in no count of devices.
+    pub unpublished: u64,
 }
 
 /// Who waits.
@@ -135,7 +146,7 @@ pub struct WaitingView {
     pub seconds: Option<i64>,
     /// The gravest verdict of them.
     pub verdict: VerdictWord,
-    /// The deciding reason of the first.
+    /// The deciding reason of the first pod with that verdict.
     pub code: String,
     /// Its sentence.
     pub message: String,

@@ -15,24 +15,35 @@ use crate::world::World;
 struct Held {
     pods: BTreeSet<String>,
     devices: u64,
+    shared: u64,
+    unpublished: u64,
 }
 
 /// Everyone who holds devices, those with most first.
 pub(super) fn holders(world: &World) -> Vec<HolderView> {
     let mut all: BTreeMap<(String, String, String), Held> = BTreeMap::new();
+    let published: BTreeSet<DeviceKey> =
+        world.lowering().devices().map(|device| device.key).collect();
     for claim in claims(world) {
         let namespace = &claim.metadata.namespace;
         let users = claim.status.reserved_for.iter().filter(|user| user.resource == "pods");
-        let users: Vec<&str> = users.map(|user| user.name.as_str()).collect();
-        let workload = match users.first() {
-            Some(pod) => workload(world, namespace, pod),
-            None => format!("resourceclaim/{}", claim.metadata.name),
-        };
-        for held in results(claim) {
-            let key = (namespace.clone(), workload.clone(), held.driver.clone());
-            let entry = all.entry(key).or_default();
-            entry.devices += 1;
-            entry.pods.extend(users.iter().map(|pod| (*pod).to_owned()));
+        let mut workloads: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for pod in users.map(|user| &user.name) {
+            workloads.entry(workload(world, namespace, pod)).or_default().insert(pod.clone());
+        }
+        if workloads.is_empty() {
+            workloads.insert(format!("resourceclaim/{}", claim.metadata.name), BTreeSet::new());
+        }
+        let is_shared = workloads.len() > 1;
+        for (workload, pods) in workloads {
+            for held in results(claim) {
+                let key = (namespace.clone(), workload.clone(), held.driver.clone());
+                let entry = all.entry(key).or_default();
+                entry.devices += 1;
+                entry.shared += u64::from(is_shared);
+                entry.unpublished += u64::from(!published.contains(&device(held)));
+                entry.pods.extend(pods.iter().cloned());
+            }
         }
     }
     for pod in bound(world) {
@@ -45,7 +56,7 @@ pub(super) fn holders(world: &World) -> Vec<HolderView> {
             }
             let key = (namespace.clone(), workload(world, namespace, name), resource.to_string());
             let entry = all.entry(key).or_default();
-            entry.devices += u64::try_from(count).unwrap_or(0);
+            entry.devices = entry.devices.saturating_add(u64::try_from(count).unwrap_or(0));
             entry.pods.insert(name.clone());
         }
     }
@@ -55,6 +66,8 @@ pub(super) fn holders(world: &World) -> Vec<HolderView> {
         name,
         pods: held.pods.len() as u64,
         devices: held.devices,
+        shared: held.shared,
+        unpublished: held.unpublished,
     };
     let mut views: Vec<HolderView> = all.into_iter().map(view).collect();
     views.sort_by_key(|view| std::cmp::Reverse(view.devices));
@@ -73,11 +86,14 @@ fn counts(world: &World, node: &str, resource: &str) -> bool {
 
 /// Every device that some claim holds.
 pub(super) fn held_devices(world: &World) -> BTreeSet<DeviceKey> {
-    let key = |held: &DeviceRequestAllocationResult| DeviceKey {
+    claims(world).flat_map(results).map(device).collect()
+}
+
+fn device(held: &DeviceRequestAllocationResult) -> DeviceKey {
+    DeviceKey {
         pool: PoolKey { driver: Name::new(&held.driver), pool: Name::new(&held.pool) },
         device: Name::new(&held.device),
-    };
-    claims(world).flat_map(results).map(key).collect()
+    }
 }
 
 fn claims(world: &World) -> impl Iterator<Item = &ResourceClaim> {

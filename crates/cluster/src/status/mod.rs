@@ -62,10 +62,10 @@ fn nodes(world: &World) -> NodeCounts {
     for node in all_nodes(world) {
         counts.total += 1;
         counts.cordoned += u64::from(node.spec.unschedulable);
-        if is_ready(node) {
-            counts.ready += 1;
-        } else {
-            counts.not_ready += 1;
+        match is_ready(node) {
+            Some(true) => counts.ready += 1,
+            Some(false) => counts.not_ready += 1,
+            None => counts.unsaid += 1,
         }
     }
     counts
@@ -78,18 +78,28 @@ fn all_nodes(world: &World) -> impl Iterator<Item = &Node> {
         .filter_map(|object| if let Object::Node(node) = object { Some(&**node) } else { None })
 }
 
-/// Whether the kubelet says so; a node that says nothing of it is taken for ready.
-fn is_ready(node: &Node) -> bool {
+/// Whether its kubelet says so; none where it says nothing.
+fn is_ready(node: &Node) -> Option<bool> {
     let mut conditions = node.status.conditions.iter();
-    conditions.find(|condition| condition.kind == "Ready").is_none_or(|c| c.status == "True")
+    conditions.find(|condition| condition.kind == "Ready").map(|c| c.status == "True")
 }
 
-/// Whether new pods are let on the node: it is not cordoned, and has none of the taints by which
-/// Kubernetes says that it is in trouble.
-fn takes_pods(node: &Node) -> bool {
-    let troubled = node.spec.taints.iter().any(|taint| {
+/// Whether new pods that use devices of a driver or a resource are let on the node: it is ready and not
+/// cordoned, and has no taint that keeps pods away but one that marks nodes with such devices, which
+/// whoever asks for them tolerates.
+fn takes_pods(node: &Node, name: &str) -> bool {
+    let marks = |key: &str| key == name || is_of_vendor(key, name);
+    let tainted = node.spec.taints.iter().any(|taint| {
         let keeps = matches!(taint.effect, TaintEffect::NoSchedule | TaintEffect::NoExecute);
-        keeps && taint.key.starts_with("node.kubernetes.io/")
+        keeps && !marks(&taint.key)
     });
-    !node.spec.unschedulable && !troubled && is_ready(node)
+    !node.spec.unschedulable && !tainted && is_ready(node) != Some(false)
+}
+
+/// Whether a key is the vendor's of a driver or a resource: `nvidia.com/gpu` for `gpu.nvidia.com`.
+fn is_of_vendor(key: &str, name: &str) -> bool {
+    let Some((domain, _)) = key.split_once('/') else { return false };
+    let name = name.split('/').next().unwrap_or(name);
+    let is_part = name.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+    !domain.ends_with("kubernetes.io") && (name == domain || is_part)
 }

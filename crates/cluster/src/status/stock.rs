@@ -27,6 +27,8 @@ type Key = (String, Option<String>);
 struct Stock {
     total: u64,
     used: u64,
+    unhealthy: u64,
+    closed: u64,
     /// By node, all that it has.
     of_node: BTreeMap<NodeKey, u64>,
     /// By node, what is free there.
@@ -39,19 +41,28 @@ struct Stock {
 
 /// Devices of slices by driver and product, then counters by resource and product.
 pub(super) fn stock(world: &World, now: &Decision) -> Vec<StockView> {
-    let nodes: BTreeMap<&str, &Node> =
-        all_nodes(world).map(|node| (node.metadata.name.as_str(), node)).collect();
+    let of_name = all_nodes(world).map(|node| (node.metadata.name.as_str(), node)).collect();
+    let nodes = Nodes { of_name, full: world.state().full_nodes() };
     let published = of_slices(world, now, &nodes);
     let counted = of_counters(world, now, &nodes);
     let of_slices = published.into_iter().map(|(key, stock)| view("slices", key, stock));
     of_slices.chain(counted.into_iter().map(|(key, stock)| view("counter", key, stock))).collect()
 }
 
-fn takes(nodes: &BTreeMap<&str, &Node>, node: &NodeKey) -> bool {
-    nodes.get(node.0.as_str()).is_some_and(|node| takes_pods(node))
+/// Nodes of the dump, and those of them that are full.
+struct Nodes<'a> {
+    of_name: BTreeMap<&'a str, &'a Node>,
+    full: BTreeSet<NodeKey>,
 }
 
-fn of_slices(world: &World, now: &Decision, nodes: &BTreeMap<&str, &Node>) -> BTreeMap<Key, Stock> {
+impl Nodes<'_> {
+    fn takes(&self, key: &NodeKey, name: &str) -> bool {
+        let node = self.of_name.get(key.0.as_str());
+        !self.full.contains(key) && node.is_some_and(|node| takes_pods(node, name))
+    }
+}
+
+fn of_slices(world: &World, now: &Decision, nodes: &Nodes<'_>) -> BTreeMap<Key, Stock> {
     let held = holders::held_devices(world);
     let mut kinds: BTreeMap<DeviceKey, Key> = BTreeMap::new();
     let mut all: BTreeMap<Key, Stock> = BTreeMap::new();
@@ -68,10 +79,15 @@ fn of_slices(world: &World, now: &Decision, nodes: &BTreeMap<&str, &Node>) -> BT
     let mut free: BTreeSet<DeviceKey> = BTreeSet::new();
     for one in world.state().devices_free(now, |_| true) {
         // A device that is shared has room, and somebody on it.
-        if held.contains(&one.device) || one.node.as_ref().is_some_and(|n| !takes(nodes, n)) {
+        if held.contains(&one.device) {
             continue;
         }
         let Some(stock) = kinds.get(&one.device).and_then(|key| all.get_mut(key)) else { continue };
+        let driver = &one.device.pool.driver;
+        if one.node.as_ref().is_some_and(|node| !nodes.takes(node, driver)) {
+            stock.closed += 1;
+            continue;
+        }
         match one.node {
             Some(node) => *stock.free.entry(node).or_default() += 1,
             None => stock.free_of_many += 1,
@@ -114,24 +130,28 @@ fn push(all: &mut BTreeMap<Key, Stock>, key: &Key, count: u64) {
     }
 }
 
-fn of_counters(
-    world: &World,
-    now: &Decision,
-    nodes: &BTreeMap<&str, &Node>,
-) -> BTreeMap<Key, Stock> {
+fn of_counters(world: &World, now: &Decision, nodes: &Nodes<'_>) -> BTreeMap<Key, Stock> {
     let mut all: BTreeMap<Key, Stock> = BTreeMap::new();
     let left = world.state().scalars_left(now);
     for one in left.into_iter().filter(|one| is_device_counter(&one.resource)) {
-        let node = nodes.get(one.node.0.as_str());
+        let node = nodes.of_name.get(one.node.0.as_str());
         let key = (one.resource.to_string(), node.and_then(|node| product(node, &one.resource)));
         let stock = all.entry(key).or_default();
         let (total, free) = (amount(one.allocatable), amount(one.free));
-        stock.total += total;
+        let all_there = node.and_then(|node| node.status.capacity.get(&*one.resource));
+        let all_there = all_there.map_or(0, |capacity| amount(capacity.value_ceil()));
+        let unhealthy = all_there.saturating_sub(total);
+        stock.total = stock.total.saturating_add(total).saturating_add(unhealthy);
+        stock.unhealthy = stock.unhealthy.saturating_add(unhealthy);
         // More may be held than there is.
-        stock.used += amount(one.allocatable.saturating_sub(one.free));
+        let used = amount(one.allocatable.saturating_sub(one.free));
+        stock.used = stock.used.saturating_add(used);
         stock.of_node.insert(one.node.clone(), total);
-        if takes(nodes, &one.node) {
-            stock.free.insert(one.node, free.min(total));
+        let free = free.min(total);
+        if nodes.takes(&one.node, &one.resource) {
+            stock.free.insert(one.node, free);
+        } else {
+            stock.closed = stock.closed.saturating_add(free);
         }
     }
     all
@@ -176,8 +196,8 @@ fn product(node: &Node, resource: &str) -> Option<String> {
 }
 
 fn view(source: &'static str, (name, model): Key, stock: Stock) -> StockView {
-    let free: u64 = stock.free.values().sum::<u64>() + stock.free_of_many;
-    let unlinked = free.saturating_sub(stock.islands.iter().sum());
+    let free = sum(stock.free.values()).saturating_add(stock.free_of_many);
+    let unlinked = free.saturating_sub(sum(stock.islands.iter()));
     let most = stock.of_node.values().copied().max().unwrap_or(0);
     let sizes = std::iter::successors(Some(2_u64), |size| size.checked_mul(2));
     let stranded = sizes.take_while(|size| *size <= most).map(|size| StrandedView {
@@ -197,6 +217,8 @@ fn view(source: &'static str, (name, model): Key, stock: Stock) -> StockView {
         used: stock.used,
         free,
         unavailable: stock.total.saturating_sub(stock.used).saturating_sub(free),
+        unhealthy: stock.unhealthy,
+        closed: stock.closed,
         free_nodes: nodes.map(|(free, nodes)| FreeNodes { free, nodes }).collect(),
         free_islands: islands.map(|(free, islands)| FreeIslands { free, islands }).collect(),
         unlinked,
@@ -206,7 +228,12 @@ fn view(source: &'static str, (name, model): Key, stock: Stock) -> StockView {
 
 /// What pieces that are too small hold together.
 fn below<'a>(pieces: impl Iterator<Item = &'a u64>, size: u64) -> u64 {
-    pieces.filter(|free| **free < size).sum()
+    sum(pieces.filter(|free| **free < size))
+}
+
+/// A sum of what nodes say that they have, which may be anything.
+fn sum<'a>(amounts: impl Iterator<Item = &'a u64>) -> u64 {
+    amounts.fold(0, |sum, amount| sum.saturating_add(*amount))
 }
 
 /// How many pieces there are of each size, largest first; empty ones are none.

@@ -100,7 +100,7 @@ spec: {containers: [{name: c, resources: {claims: [{name: d}]}}], resourceClaims
 apiVersion: batch/v1
 kind: Job
 metadata: {name: later, namespace: team}
-spec: {parallelism: 2, completions: 2, template: {spec: {containers: [{name: c, resources: {requests: {cpu: '100'}}}]}}}
+spec: {parallelism: 2, completions: 2, template: {spec: {restartPolicy: Never, containers: [{name: c, resources: {requests: {cpu: '100'}}}]}}}
 "#;
 
 fn status_of(text: &str) -> Value {
@@ -122,12 +122,15 @@ fn status_of(text: &str) -> Value {
 #[test]
 fn what_is_free_counts_on_nodes_that_take_pods_and_in_its_pieces() {
     let status = status_of(FLEET);
-    assert_eq!(status["nodes"], json!({"total": 3, "ready": 2, "notReady": 1, "cordoned": 1}));
+    assert_eq!(
+        status["nodes"],
+        json!({"total": 3, "ready": 0, "notReady": 1, "unsaid": 2, "cordoned": 1})
+    );
     assert_eq!(
         status["devices"][0],
         json!({
             "source": "slices", "name": "gpu.example.com", "model": "Big", "nodes": 2,
-            "total": 6, "used": 1, "free": 3, "unavailable": 2,
+            "total": 6, "used": 1, "free": 3, "unavailable": 2, "unhealthy": 0, "closed": 2,
             "freeNodes": [{"free": 3, "nodes": 1}],
             "freeIslands": [{"free": 2, "islands": 1}, {"free": 1, "islands": 1}],
             "unlinked": 0,
@@ -154,7 +157,7 @@ fn counters_go_by_the_product_that_their_nodes_are_labelled_with() {
 #[test]
 fn who_holds_is_the_workload_and_without_one_the_pod() {
     let status = status_of(FLEET);
-    let holder = |workload: &str, name: &str| json!({"namespace": "team", "workload": workload, "name": name, "pods": 1, "devices": 1});
+    let holder = |workload: &str, name: &str| json!({"namespace": "team", "workload": workload, "name": name, "pods": 1, "devices": 1, "shared": 0, "unpublished": 0});
     let expected =
         [holder("notebook/nb", "gpu.example.com"), holder("pod/counted", "nvidia.com/gpu")];
     assert_eq!(status["holders"], json!(expected));
@@ -171,4 +174,71 @@ fn who_waits_is_said_longest_first_with_its_reason() {
     assert_eq!((&waiting[1]["since"], &waiting[1]["pods"]), (&Value::Null, &2.into()));
     assert_eq!(waiting[1]["code"], "InsufficientCPU");
     assert_eq!(status["summary"], json!({"running": 2, "starting": 0, "waiting": 3}));
+}
+
+#[test]
+fn a_counter_has_its_capacity_and_what_is_not_given_out_is_unhealthy() {
+    let eight = FLEET
+        .replace("nvidia.com/gpu: '4'}}", "nvidia.com/gpu: '4'}, capacity: {nvidia.com/gpu: '7'}}");
+    let row = &status_of(&eight)["devices"][1];
+    let of = |field: &str| row[field].as_u64().unwrap_or(99);
+    assert_eq!(
+        (of("total"), of("used"), of("free"), of("unavailable"), of("unhealthy")),
+        (7, 1, 3, 3, 3)
+    );
+}
+
+#[test]
+fn what_is_free_on_a_tainted_or_a_full_node_is_not_to_be_had() {
+    let of = |text: &str| {
+        let status = status_of(text);
+        (status["devices"][1]["free"].clone(), status["devices"][1]["closed"].clone())
+    };
+    let tainted = |key: &str| {
+        let spec = format!("spec: {{taints: [{{key: {key}, effect: NoSchedule}}]}}\nstatus: ");
+        FLEET.replacen(
+            "labels: {nvidia.com/gpu.product: Tesla-T4}}\nstatus: ",
+            &format!("labels: {{nvidia.com/gpu.product: Tesla-T4}}}}\n{spec}"),
+            1,
+        )
+    };
+    assert_eq!(of(&tainted("ToBeDeletedByClusterAutoscaler")), (0.into(), 3.into()));
+    // The taint that marks nodes with GPUs keeps away who asks for none.
+    assert_eq!(of(&tainted("nvidia.com/gpu")), (3.into(), 0.into()));
+    let full = FLEET.replace("pods: '110', nvidia.com/gpu", "pods: '1', nvidia.com/gpu");
+    assert_eq!(of(&full), (0.into(), 3.into()));
+}
+
+#[test]
+fn a_claim_that_two_workloads_use_is_held_by_both_and_a_device_of_no_slice_is_said() {
+    let text = FLEET.replace(
+        "reservedFor: [{resource: pods, name: busy, uid: p-1}]",
+        "reservedFor: [{resource: pods, name: busy, uid: p-1}, {resource: pods, name: counted, uid: p-2}]",
+    );
+    let status = status_of(&text.replace("pool: n1, device: g0", "pool: n1, device: gone"));
+    let holders = status["holders"].as_array().expect("a list");
+    let of_driver = holders.iter().filter(|row| row["name"] == "gpu.example.com");
+    let of_driver: Vec<_> = of_driver
+        .map(|row| (&row["workload"], &row["devices"], &row["shared"], &row["unpublished"]))
+        .collect();
+    let one = serde_json::Value::from(1);
+    let (first, second) = ("notebook/nb".into(), "pod/counted".into());
+    assert_eq!(of_driver, [(&first, &one, &one, &one), (&second, &one, &one, &one)]);
+}
+
+#[test]
+fn the_reason_of_a_workload_is_that_of_its_gravest_pod() {
+    let pod = |name: &str, count: u32| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: team, uid: {name}, \
+             ownerReferences: [{{apiVersion: batch/v1, kind: Sweep, name: s, uid: s, controller: true}}]}}\n\
+             spec: {{containers: [{{name: c, resources: {{limits: {{nvidia.com/gpu: '{count}'}}}}}}]}}\n"
+        )
+    };
+    // The first lacks one that is held, the second asks for more than there ever is.
+    let status = status_of(&format!("{FLEET}{}{}", pod("a", 4), pod("b", 20)));
+    let rows = status["waiting"].as_array().expect("a list");
+    let row = rows.iter().find(|row| row["workload"] == "sweep/s").expect("it waits");
+    assert_eq!(row["verdict"], "refused", "{row}");
+    assert!(row["message"].as_str().expect("a sentence").contains("20"), "{row}");
 }

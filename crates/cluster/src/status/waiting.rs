@@ -14,10 +14,10 @@ use crate::world::World;
 
 /// One workload's pods that wait, while they are counted.
 struct Waiting<'a> {
-    first: &'a PodView,
+    /// The first of those with the gravest verdict: what is said of the workload is said of it.
+    gravest: &'a PodView,
     pods: u64,
     since: Option<jiff::Timestamp>,
-    verdict: VerdictWord,
 }
 
 /// Those who wait, longest first, then in queue order.
@@ -35,13 +35,15 @@ pub(super) fn waiting(
         };
         let since = created(world, pod);
         let place = *places.entry((&pod.namespace, name.clone())).or_insert_with(|| {
-            all.push((name, Waiting { first: pod, pods: 0, since: None, verdict: pod.verdict }));
+            all.push((name, Waiting { gravest: pod, pods: 0, since: None }));
             all.len() - 1
         });
         let Some((_, waiting)) = all.get_mut(place) else { continue };
         waiting.pods += 1;
         waiting.since = waiting.since.into_iter().chain(since).min();
-        waiting.verdict = waiting.verdict.max(pod.verdict);
+        if pod.verdict > waiting.gravest.verdict {
+            waiting.gravest = pod;
+        }
     }
     all.sort_by_key(|(_, waiting)| (waiting.since.is_none(), waiting.since));
     let now = now.and_then(api_time);
@@ -60,15 +62,15 @@ fn created(world: &World, pod: &PodView) -> Option<jiff::Timestamp> {
 }
 
 fn view(workload: String, waiting: &Waiting<'_>, now: Option<jiff::Timestamp>) -> WaitingView {
-    let reason = waiting.first.reasons.first();
+    let reason = waiting.gravest.reasons.first();
     let seconds = now.zip(waiting.since).map(|(now, since)| now.as_second() - since.as_second());
     WaitingView {
-        namespace: waiting.first.namespace.clone(),
+        namespace: waiting.gravest.namespace.clone(),
         workload,
         pods: waiting.pods,
         since: waiting.since.map(|since| since.to_string()),
         seconds: seconds.map(|seconds| seconds.max(0)),
-        verdict: waiting.verdict,
+        verdict: waiting.gravest.verdict,
         code: reason.map_or("", |reason| reason.code).to_owned(),
         message: reason.map_or_else(String::new, |reason| reason.message.clone()),
     }

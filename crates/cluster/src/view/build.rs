@@ -275,6 +275,7 @@ impl<'a> Builder<'a> {
             effort: None,
             notes: Vec::new(),
             choice: None,
+            fit_error: None,
             checks: None,
             nodes: None,
         }
@@ -682,7 +683,8 @@ fn counters(world: &World, info: &GroupInfo, pod: &PodInfo) -> BTreeMap<String, 
         let all = limits.iter().filter(|(name, _)| !requests.contains_key(*name)).chain(requests);
         for (resource, quantity) in all {
             if is_device_counter(resource) && quantity.value_ceil() > 0 {
-                *counted.entry(resource.clone()).or_default() += quantity.value_ceil();
+                let sum: &mut i64 = counted.entry(resource.clone()).or_default();
+                *sum = sum.saturating_add(quantity.value_ceil());
             }
         }
     }

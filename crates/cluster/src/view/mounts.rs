@@ -11,7 +11,7 @@ use crate::world::World;
 pub(super) fn mounts(world: &World, object: &ObjectRef, pod: &PodInfo, spec: &PodSpec) -> bool {
     let namespace = pod.key.0.namespace.as_str();
     let mut claims: Vec<String> = Vec::new();
-    for volume in &spec.volumes.0 {
+    for volume in &spec.volumes.placed {
         if let Some(claim) = &volume.persistent_volume_claim {
             claims.push(claim.claim_name.clone());
         } else if volume.ephemeral.is_some() {
@@ -37,7 +37,7 @@ pub(super) fn mounts(world: &World, object: &ObjectRef, pod: &PodInfo, spec: &Po
             let named = claim.metadata.annotations.get(CLASS_ANNOTATION);
             named.or(claim.spec.storage_class_name.as_ref()) == Some(&object.name)
         }),
-        Kind::CSIDriver | Kind::CSIStorageCapacity => !spec.volumes.0.is_empty(),
+        Kind::CSIDriver | Kind::CSIStorageCapacity => !spec.volumes.placed.is_empty(),
         Kind::Node
         | Kind::Pod
         | Kind::Namespace

@@ -137,6 +137,10 @@ pub struct PodView {
     /// `why` only, of a pod that is placed: what else could have been chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceView>,
+    /// `why` only, of a pod that fits nowhere: what kube-scheduler says of it in its condition, but
+    /// for preemption.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fit_error: Option<String>,
     /// `why` only: failures that stand before any node is looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<CheckView>>,

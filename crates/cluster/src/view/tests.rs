@@ -120,6 +120,7 @@ fn pod() -> PodView {
         stays_until: Some("2026-01-01T00:00:00Z".into()),
         notes: vec!["note".into()],
         choice: Some(choice()),
+        fit_error: Some("s".into()),
         checks: Some(vec![check()]),
         nodes: Some(vec![NodeView { name: "n1".into(), fits: false, checks: vec![check()] }]),
     }
@@ -257,13 +258,22 @@ fn the_page_describes_the_schema_of_status_too() {
         used: 1,
         free: 0,
         unavailable: 0,
+        unhealthy: 0,
+        closed: 0,
         free_nodes: vec![FreeNodes { free: 1, nodes: 1 }],
         free_islands: vec![FreeIslands { free: 1, islands: 1 }],
         unlinked: 0,
         stranded: vec![StrandedView { size: 2, on_nodes: 0, in_islands: None }],
     };
-    let holder =
-        HolderView { namespace: text(), workload: text(), name: text(), pods: 1, devices: 1 };
+    let holder = HolderView {
+        namespace: text(),
+        workload: text(),
+        name: text(),
+        pods: 1,
+        devices: 1,
+        shared: 0,
+        unpublished: 0,
+    };
     let waiting = WaitingView {
         namespace: text(),
         workload: text(),
@@ -333,6 +343,7 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     pod.notes.clear();
     (pod.checks, pod.nodes) = (None, None);
     pod.choice = None;
+    pod.fit_error = None;
     pod.reasons[0].example = None;
     let device = &mut pod.devices[0];
     device.share_id = None;

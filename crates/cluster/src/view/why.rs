@@ -156,12 +156,26 @@ fn attach(
     }
     // A row of one node is little enough to stand on each.
     let each = node_asked(world, asked).is_some();
+    let fit_error = match (each, about) {
+        (false, Some(about)) => fit_error(world, report, about),
+        (false, None) | (true, _) => None,
+    };
     for (at, pod) in pods.iter_mut().enumerate() {
         if (each || at == one) && (missing.is_none() || open(pod)) {
             pod.checks = Some(checks.clone());
             pod.nodes = Some(nodes.clone());
+            pod.fit_error.clone_from(&fit_error);
         }
     }
+}
+
+/// What kube-scheduler says of the pod, over all nodes.
+fn fit_error(world: &World, report: &Report, about: &PodInfo) -> Option<String> {
+    let nodes = match report.nodes.len() {
+        0 => world.lowering().all(Kind::Node).len(),
+        some => some,
+    };
+    words::fit_error(report, nodes, &about.key)
 }
 
 /// What else could have been chosen stands on the pod that the choice was made for.
@@ -268,6 +282,7 @@ fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
         effort: None,
         notes,
         choice: None,
+        fit_error: None,
         checks: None,
         nodes: None,
     })

@@ -3,7 +3,7 @@
 use phalanx_objects::core::ResourceList;
 
 use super::list;
-use crate::lower::{Added, Asker, Bound, Excess, QuotaVerdict, Refusal};
+use crate::lower::{Added, Asker, Bound, Excess, QuotaVerdict, Refusal, Violations};
 
 /// The finding on what the API server refuses.
 pub(crate) fn refused(refusal: &Refusal) -> String {
@@ -37,7 +37,44 @@ pub(crate) fn why_refused(refusal: &Refusal) -> String {
             "container {container} requests {request} of {resource} and is limited to {limit}"
         ),
         Refusal::Bound(bound) => broken(bound),
+        Refusal::Insecure { namespace, level, broken } => {
+            insecure(namespace, level.as_str(), broken)
+        }
+        Refusal::Namespace { name, going: false } => {
+            format!("namespace {name} does not exist")
+        }
+        Refusal::Namespace { name, going: true } => {
+            format!("namespace {name} is being deleted, and nothing new is made in it")
+        }
+        Refusal::Invalid(invalid) => invalid.why.clone(),
     }
+}
+
+/// Words that begin a sentence and are in lower case within one.
+const BEGINNINGS: [&str; 8] = ["A", "An", "The", "No", "Two", "There", "Each", "Parts"];
+
+/// The same where the workload is refused: a sentence on it as a part of another.
+pub(crate) fn of_maker(message: &str) -> String {
+    let message = message.strip_suffix('.').unwrap_or(message);
+    match message.split_once(' ') {
+        Some((first, rest)) if BEGINNINGS.contains(&first) => {
+            format!("{} {rest}", first.to_lowercase())
+        }
+        Some(_) | None => message.to_owned(),
+    }
+}
+
+/// What a level of PodSecurity forbids and demands.
+fn insecure(namespace: &str, level: &str, broken: &Violations) -> String {
+    let verb = |verb: &str, what: &[String]| {
+        if what.is_empty() { Vec::new() } else { vec![format!("{verb} {}", list(what))] }
+    };
+    let mut said = verb("forbids", &broken.forbidden);
+    said.extend(verb("demands", &broken.demanded));
+    format!(
+        "namespace {namespace} enforces the level {level} of PodSecurity, which {}",
+        list(&said)
+    )
 }
 
 fn of_class(class: &str) -> String {
@@ -107,27 +144,33 @@ fn all(amounts: &ResourceList) -> String {
     list(&pairs)
 }
 
-/// The finding on what a quota keeps out.
+/// The finding on what a quota keeps out. Claims are refused after their pod is made.
 pub(crate) fn exceeded(verdict: &QuotaVerdict) -> String {
     let QuotaVerdict { namespace, quota, excess, open, wanted, workload } = verdict;
     let why = why_exceeded(excess);
-    if !workload {
-        return match excess {
-            Excess::Amount { who: Asker::Claims, .. } => format!(
-                "A claim of the pod would not be made: ResourceQuota {namespace}/{quota} is in the way: \
-                 {why}."
-            ),
-            Excess::Amount { .. } | Excess::Unset { .. } => format!(
-                "The API server would refuse the pod: ResourceQuota {namespace}/{quota} is in the way: \
-                 {why}."
-            ),
-        };
-    }
-    let made = match open {
-        0 => format!("None of its {wanted} pods would be made"),
-        open => format!("Of its {wanted} pods {open} would be made"),
+    let of_claims = match excess {
+        Excess::Amount { who, .. } => *who == Asker::Claims,
+        Excess::Unset { .. } => false,
     };
-    format!("{made}: ResourceQuota {namespace}/{quota} is in the way: {why}.")
+    let what = match (workload, of_claims, open) {
+        (false, true, _) => {
+            "The API server would refuse a claim of the pod, and the pod would wait for it"
+                .to_owned()
+        }
+        (false, false, _) => "The API server would refuse the pod".to_owned(),
+        (true, true, _) if *wanted == 1 => {
+            "The API server would refuse a claim of its pod, and the pod would wait for it"
+                .to_owned()
+        }
+        (true, false, _) if *wanted == 1 => "Its pod would not be made".to_owned(),
+        (true, true, open) => format!(
+            "Of its {wanted} pods {} would wait for claims that the API server refuses",
+            wanted.saturating_sub(*open)
+        ),
+        (true, false, 0) => format!("None of its {wanted} pods would be made"),
+        (true, false, open) => format!("Of its {wanted} pods {open} would be made"),
+    };
+    format!("{what}: ResourceQuota {namespace}/{quota} is in the way: {why}.")
 }
 
 /// What a quota lacks, after its name.

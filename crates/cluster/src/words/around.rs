@@ -87,7 +87,11 @@ pub(super) fn spread(
     let pods = super::count(u64::from(here), "pod that counts", "pods that count");
     let least = match least {
         Some(least) => format!("the emptiest {key} has {least}"),
-        None => format!("there are fewer of {key} than minDomains, so that one counts as empty"),
+        None => {
+            format!(
+                "there are fewer values of {key} than `minDomains` asks for, so that one counts as empty"
+            )
+        }
     };
     format!("{key}={value} has {pods}, and {least}: one more is above maxSkew {max_skew}")
 }
@@ -167,6 +171,8 @@ mod tests {
             "zone=a has 1 pod that counts, and the emptiest zone has 0: one more is above maxSkew 1"
         );
         let few = spread("zone", Some(&a), (2, None, 1));
-        assert!(few.contains("2 pods that count, and there are fewer of zone than minDomains"));
+        assert!(
+            few.contains("2 pods that count, and there are fewer values of zone than `minDomains`")
+        );
     }
 }

@@ -7,6 +7,7 @@ mod amount;
 mod around;
 mod choice;
 mod cure;
+mod fit_error;
 mod joint;
 mod others;
 mod place;
@@ -15,13 +16,14 @@ mod stay;
 mod volume;
 
 pub(crate) use admission::{
-    added, exceeded, refused, runtime_class_unknown, why_exceeded, why_never, why_refused,
+    added, exceeded, of_maker, refused, runtime_class_unknown, why_exceeded, why_never, why_refused,
 };
 pub use amount::{of_devices, of_node};
 pub(crate) use around::pods;
 pub use around::promised_note;
 pub use choice::{costs_more, equal_sets, rival};
 pub use cure::{cure_sentence, cures_cut};
+pub(crate) use fit_error::fit_error;
 pub use others::{OtherDevices, OtherName, others, part, part_of};
 pub use place::{
     AlignWords, Counted, Nodes, align_notes, alternative_note, choice_note, counter_note,

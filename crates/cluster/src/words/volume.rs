@@ -95,7 +95,7 @@ pub(super) fn sentence(reason: Reason, facts: &VolumeFacts) -> String {
 
 fn claim(facts: &VolumeFacts) -> String {
     if facts.claim.is_empty() {
-        return "the PersistentVolumeClaim of an ephemeral volume".to_owned();
+        return "the PersistentVolumeClaim that is made for the pod".to_owned();
     }
     format!("PersistentVolumeClaim {}", facts.claim)
 }

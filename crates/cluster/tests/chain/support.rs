@@ -1,5 +1,7 @@
 //! Small worlds, and what is asked of them.
 
+use std::sync::Arc;
+
 use phalanx_cluster::audit::audit_objects;
 use phalanx_cluster::cure::Trials;
 use phalanx_cluster::edit::{Edit, parse_target};
@@ -175,9 +177,9 @@ pub(crate) fn carry_out(world: &mut World, effects: &[Effect]) {
             Write::CreateClaim(claim)
             | Write::Finalize(claim)
             | Write::Unprotect(claim)
-            | Write::ClaimStatus(claim) => Object::ResourceClaim(claim.clone()),
+            | Write::ClaimStatus(claim) => Object::from((**claim).clone()),
             Write::DeleteClaim(claim) => {
-                let gone = Gone::from(Object::ResourceClaim(claim.clone()).reference());
+                let gone = Gone::from(Object::from((**claim).clone()).reference());
                 world.absorb(ObjectEvent::Deleted(gone));
                 continue;
             }
@@ -187,7 +189,8 @@ pub(crate) fn carry_out(world: &mut World, effects: &[Effect]) {
                 let of = world.objects().expect("objects").get(&of).expect("a pod");
                 let Object::Pod(pod) = of else { panic!("{write:?} is of no pod") };
                 let mut pod = pod.clone();
-                pod.status.extended_resource_claim_status = Some(write.status.clone());
+                Arc::make_mut(&mut pod).status.extended_resource_claim_status =
+                    Some(write.status.clone());
                 Object::Pod(pod)
             }
             Write::KeepVolume(write) => {
@@ -196,7 +199,7 @@ pub(crate) fn carry_out(world: &mut World, effects: &[Effect]) {
                 let of = world.objects().expect("objects").get(&of).expect("a volume");
                 let Object::PersistentVolume(volume) = of else { panic!("{write:?}") };
                 let mut volume = volume.clone();
-                volume.spec.claim_ref = Some((*write.claim).clone());
+                Arc::make_mut(&mut volume).spec.claim_ref = Some((*write.claim).clone());
                 Object::PersistentVolume(volume)
             }
             Write::SelectNode(write) => {
@@ -206,14 +209,14 @@ pub(crate) fn carry_out(world: &mut World, effects: &[Effect]) {
                 let Object::PersistentVolumeClaim(claim) = of else { panic!("{write:?}") };
                 let mut claim = claim.clone();
                 let told = (SELECTED_NODE_ANNOTATION.to_owned(), write.node.clone());
-                claim.metadata.annotations = [told].into_iter().collect();
+                Arc::make_mut(&mut claim).metadata.annotations = [told].into_iter().collect();
                 Object::PersistentVolumeClaim(claim)
             }
             Write::Bind(bind) => {
                 let of = world.objects().expect("objects").get(&bind.spec_of).expect("a pod");
                 let Object::Pod(pod) = of else { panic!("{bind:?} is of no pod") };
                 let mut pod = pod.clone();
-                pod.spec.node_name = bind.node.clone();
+                Arc::make_mut(&mut pod).spec.node_name = bind.node.clone();
                 Object::Pod(pod)
             }
         };

@@ -2,6 +2,7 @@
 
 use std::mem::discriminant;
 
+use phalanx_objects::Quantity;
 use serde_json::{Map, Value};
 
 use super::chance::Chance;
@@ -74,6 +75,32 @@ fn harm(value: &mut Value, whole: &Value, chance: &mut Chance) {
                 .collect();
             *value = values[chance.index(values.len())].clone();
         }
+    }
+}
+
+/// Amounts that are whole and larger, or smaller, than any that is meant.
+const AMOUNTS: [&str; 10] = [
+    "9223372036854775807",
+    "9223372036854775806",
+    "9223372036854775807m",
+    "8Ei",
+    "7E",
+    "99999999999Ei",
+    "1n",
+    "0",
+    "4611686018427387904",
+    "1e18",
+];
+
+/// Makes every other amount of an object absurd.
+pub(crate) fn amounts(value: &mut Value, chance: &mut Chance) {
+    match value {
+        Value::Object(map) => map.values_mut().for_each(|value| amounts(value, chance)),
+        Value::Array(list) => list.iter_mut().for_each(|value| amounts(value, chance)),
+        Value::String(text) if chance.one_in(2) && text.parse::<Quantity>().is_ok() => {
+            *text = chance.pick(&AMOUNTS).to_owned();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -3,21 +3,28 @@
 //!
 //! Of every one: whatever is asked ends without a panic, what is decided passes both audits, and
 //! nothing but the object changes. A world in which it can't be read is one without it; a world from
-//! which it is taken again is the one before.
+//! which it is taken again is the one before. Of worlds in which everything is harmed, and in which
+//! amounts add up to more than any number holds, the first half is asked.
 #![expect(clippy::unwrap_used, reason = "a test panics")]
 
 #[path = "../chance/mod.rs"]
 mod chance;
 mod harm;
 
+use std::collections::BTreeSet;
+
 use phalanx_cluster::audit::audit_objects;
-use phalanx_cluster::lint::{lint, refusals};
+use phalanx_cluster::diff::{PlanRead, diff};
+use phalanx_cluster::lint::{AdviceView, advise, lint, refusals};
+use phalanx_cluster::mask::Mask;
 use phalanx_cluster::plan::{PlanOptions, plan};
 use phalanx_cluster::raise::raise;
+use phalanx_cluster::status::status;
 use phalanx_cluster::view::{Document, ViewOptions, plan_document, why_document};
 use phalanx_cluster::world::World;
 use phalanx_cluster::{Compat, Finding, Lowering, ObjectEvent, Source, Version};
-use phalanx_objects::{Item, Object, ObjectRef, Severity, read};
+use phalanx_engine::{DeviceOrder, NodeOrder, Policy};
+use phalanx_objects::{Item, Kind, Object, ObjectRef, Severity, read};
 
 /// Objects of every kind that is read, with what they refer to.
 const WORLD: &str = include_str!("../../../objects/corpus/world.yaml");
@@ -26,7 +33,10 @@ const WORLD: &str = include_str!("../../../objects/corpus/world.yaml");
 const KEPT: &str = include_str!("kept.jsonl");
 
 /// Runs without further word: the worlds of a few seconds.
-const RUNS: u64 = 300;
+const RUNS: u64 = 150;
+
+/// Of so many runs one harms a whole world.
+const WHOLE_EVERY: u64 = 15;
 
 /// Of so many harmed objects one is read still, and one is not, at least.
 const TOLD_LEAST: u64 = 8;
@@ -62,6 +72,11 @@ fn remove(world: &mut World, reference: &ObjectRef) {
     world.absorb(ObjectEvent::Deleted(reference.clone().into()));
 }
 
+/// Every feature is on, so that what reads its fields is reached.
+fn compat() -> Compat {
+    Compat::new(Version::default()).with_gates("AllAlpha=true,AllBeta=true").unwrap()
+}
+
 /// All that may be asked of a world: none of it panics, and what is decided is legal. `text` is the
 /// object that was harmed.
 fn ask(world: &mut World, harmed: &ObjectRef, text: &str) -> Document {
@@ -77,6 +92,31 @@ fn ask(world: &mut World, harmed: &ObjectRef, text: &str) -> Document {
     }
     why_document(world, harmed, &options, &ViewOptions::default());
     plan_document(world, &decided, &ViewOptions::default())
+}
+
+/// What else may be asked of a world: how it stands, what would be better, what differs between its
+/// plan and itself, and its objects without their names, which are read again.
+fn survey(world: &mut World, planned: &Document, text: &str, judged: bool) {
+    let options = PlanOptions::default();
+    let found = serde_json::to_value(status(world, &options)).unwrap();
+    assert!(found.is_object(), "{text}");
+    for advice in advise(world) {
+        assert!(!AdviceView::of(&advice).message.is_empty(), "{advice:?}");
+    }
+    let scored = Policy {
+        node_order: NodeOrder::Scores,
+        device_order: DeviceOrder::Upstream,
+        ..Policy::default()
+    };
+    let decided = plan(world, &PlanOptions { policy: scored, ..options });
+    let violations = phalanx_engine::audit(world.state(), &decided.decision);
+    assert!(!judged || violations.is_empty(), "{violations:?}: {text}");
+    let plan: PlanRead = serde_json::from_value(serde_json::to_value(planned).unwrap()).unwrap();
+    assert!(diff(&plan, &plan).changes.is_empty(), "{text}");
+    let mask = Mask::new(world).unwrap().unwrap();
+    let masked: Vec<String> = mask.objects().map(|object| object.unwrap().to_string()).collect();
+    let again = Reading::of(&masked.join("\n"));
+    assert_eq!((again.objects.len(), again.unread), (masked.len(), Vec::new()), "{text}");
 }
 
 /// Each pod with what became of it and where.
@@ -100,8 +140,10 @@ const LAST: u64 = 1_000;
 
 impl Base {
     fn new() -> Self {
-        let mut world = World::new(Lowering::new(Compat::new(Version::default())));
+        let mut world = World::new(Lowering::new(compat()));
         let objects = Reading::of(WORLD).objects;
+        let kinds: BTreeSet<Kind> = objects.iter().map(Object::kind).collect();
+        assert_eq!(kinds, Kind::ALL.iter().copied().collect(), "each kind is harmed");
         for (ordinal, object) in (0..).zip(&objects) {
             absorb(&mut world, object, ordinal);
         }
@@ -115,7 +157,7 @@ impl Base {
     fn hold(&self, text: &str, at: usize) -> bool {
         let before = &self.objects[at];
         let reading = Reading::of(text);
-        let compat = Compat::new(Version::default());
+        let compat = compat();
         for object in &reading.objects {
             let told = refusals(object, &compat);
             assert!(told.iter().all(|refusal| !refusal.message.is_empty()), "{told:?}");
@@ -131,7 +173,9 @@ impl Base {
             absorb(&mut world, object, LAST);
         }
         world.settle();
-        let with = outcome(&ask(&mut world, &before.reference(), text));
+        let planned = ask(&mut world, &before.reference(), text);
+        survey(&mut world, &planned, text, true);
+        let with = outcome(&planned);
         if reading.objects.is_empty() {
             let mut plain = self.world.clone();
             remove(&mut plain, &before.reference());
@@ -200,4 +244,41 @@ fn objects_harmed_by_chance_harm_nothing_but_themselves() {
     println!("{read} of {runs} objects are read (seed {seed})");
     let enough = runs < RUNS || read.min(runs - read) * TOLD_LEAST >= runs;
     assert!(enough, "{read} of {runs} objects are read");
+}
+
+#[test]
+fn worlds_that_are_harmed_all_over_are_answered() {
+    let (seed, runs) = (number("PHALANX_FUZZ_SEED", 1), number("PHALANX_FUZZ_RUNS", RUNS));
+    let objects = Reading::of(WORLD).objects;
+    for run in 0..runs / WHOLE_EVERY {
+        let mut chance = chance::Chance::new(seed.wrapping_mul(0x1_0000_0003).wrapping_add(run));
+        let absurd = chance.one_in(2);
+        let mut text = String::new();
+        for object in &objects {
+            let mut value = serde_json::to_value(object).unwrap();
+            if absurd {
+                harm::amounts(&mut value, &mut chance);
+            } else if chance.one_in(6) {
+                harm::object(&mut value, &mut chance);
+            }
+            text += &value.to_string();
+            text.push('\n');
+        }
+        let mut world = World::new(Lowering::new(compat()));
+        for (ordinal, object) in (0..).zip(&Reading::of(&text).objects) {
+            absorb(&mut world, object, ordinal);
+        }
+        world.settle();
+        if absurd {
+            // Milli of more than 64 bits hold are below zero, as in Kubernetes: what is legal then
+            // nobody says.
+            let decided = plan(&mut world, &PlanOptions::default());
+            raise(&world, &decided);
+            let planned = plan_document(&mut world, &decided, &ViewOptions::default());
+            survey(&mut world, &planned, &text, false);
+        } else {
+            let planned = ask(&mut world, &objects[0].reference(), &text);
+            survey(&mut world, &planned, &text, true);
+        }
+    }
 }

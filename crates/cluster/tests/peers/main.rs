@@ -4,6 +4,11 @@
 #[cfg(test)]
 mod allocator;
 #[cfg(test)]
+#[path = "../chance/mod.rs"]
+mod chance;
+#[cfg(test)]
+mod chances;
+#[cfg(test)]
 mod predicates;
 #[cfg(test)]
 mod question;

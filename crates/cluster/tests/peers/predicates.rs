@@ -4,6 +4,7 @@
 use phalanx_cluster::plan::PlanOptions;
 use phalanx_cluster::view::{CheckView, PodView, ViewOptions, why_document};
 use phalanx_cluster::{Compat, Version};
+use phalanx_engine::{NodeOrder, Policy};
 use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, ObjectRef};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ type Refusals = Vec<(String, String)>;
 
 /// What came out, over all worlds.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Count {
+pub(crate) struct Count {
     /// Worlds that are compared node by node.
     worlds: usize,
     nodes: usize,
@@ -31,9 +32,9 @@ struct Count {
 }
 
 #[derive(Debug, Default)]
-struct Outcome {
-    count: Count,
-    wrong: Vec<String>,
+pub(crate) struct Outcome {
+    pub(crate) count: Count,
+    pub(crate) wrong: Vec<String>,
 }
 
 #[test]
@@ -50,18 +51,22 @@ fn every_node_is_refused_by_the_filters_by_which_kube_scheduler_refuses_it() {
     assert_eq!(outcome.count, count);
 }
 
-fn compare(recorded: &Value, outcome: &mut Outcome) {
+pub(crate) fn compare(recorded: &Value, outcome: &mut Outcome) {
     let Outcome { count, wrong } = outcome;
     let pod = &recorded["pod"];
     count.named += usize::from(!text(pod, "/spec/nodeName").is_empty());
     let name = text(recorded, "/name");
     let answer = &recorded["answer"];
-    let view = ask(recorded);
+    let view = ask(recorded, &PlanOptions::default());
     let gated = view.checks.iter().flatten().any(|check| check.check == "SchedulingGates");
     if gated != answer.get("preenqueue").is_some() {
         wrong.push(format!("{name}: gated is {gated}"));
     }
     count.gated += usize::from(gated);
+    let said = view.fit_error.as_deref().unwrap_or_default();
+    if !gated && said != text(answer, "/message") {
+        wrong.push(format!("{name}: says {said:?}, expected {:?}", text(answer, "/message")));
+    }
     let early = text(answer, "/prefilter/plugin");
     let before: Vec<&str> = before_nodes(&view);
     let theirs: Vec<&str> = stopping(answer).collect();
@@ -112,8 +117,14 @@ fn stopping(answer: &Value) -> impl Iterator<Item = &str> {
     answer.get("prefilter").into_iter().chain(later).map(|failure| text(failure, "/plugin"))
 }
 
+/// The node that is chosen by kube-scheduler's scores.
+pub(crate) fn chosen(recorded: &Value) -> Option<String> {
+    let policy = Policy { node_order: NodeOrder::Scores, ..Policy::default() };
+    ask(recorded, &PlanOptions { policy, ..PlanOptions::default() }).node
+}
+
 /// The whole account of the world's pod.
-fn ask(recorded: &Value) -> PodView {
+fn ask(recorded: &Value, options: &PlanOptions) -> PodView {
     let pod = &recorded["pod"];
     // Another pod that waits, or is still to be made, counts for nothing; a plan would seat it first.
     let counts = |object: &&Value| match text(object, "/kind") {
@@ -129,7 +140,7 @@ fn ask(recorded: &Value) -> PodView {
     let objects = list(recorded, "/objects").iter().filter(counts).chain([&asked]);
     let mut world = world(Compat::new(Version::V1_37), objects);
     let of = ObjectRef { kind, namespace: namespace.into(), name: name.into() };
-    let document = why_document(&mut world, &of, &PlanOptions::default(), &ViewOptions::default());
+    let document = why_document(&mut world, &of, options, &ViewOptions::default());
     let asked = |view: &PodView| names_node && view.group.is_some() || view.name == name;
     let mut pods = document.pods.into_iter();
     pods.find(asked).unwrap_or_else(|| panic!("no {name} in {recorded}"))

@@ -112,7 +112,8 @@ pub(crate) fn room(
 ) -> Result<(), Reason> {
     let all = &node.allocatable;
     let short = |of: fn(&Resources) -> i64| {
-        let left = of(all) - used.iter().map(|r| of(r)).sum::<i64>();
+        let taken = used.iter().map(|r| of(r)).fold(0, i64::saturating_add);
+        let left = of(all).saturating_sub(taken);
         of(asked) > 0 && of(asked) > left
     };
     for (reason, of) in [
@@ -126,7 +127,8 @@ pub(crate) fn room(
         }
     }
     for (name, amount) in &asked.scalars {
-        let left = scalar(all, name) - used.iter().map(|r| scalar(r, name)).sum::<i64>();
+        let taken = used.iter().map(|r| scalar(r, name)).fold(0, i64::saturating_add);
+        let left = scalar(all, name).saturating_sub(taken);
         if served.iter().any(|one| one.resource == *name) {
             continue;
         }

@@ -9,7 +9,9 @@ use crate::facts::{Node, NodeTerm};
 use crate::name::{Name, NodeKey, VolumeClaimKey, VolumeKey};
 use crate::reason::Reason;
 use crate::state::StorageFacts;
-use crate::storage::{AccessModes, Disk, NodeStorage, Volume, VolumeClaim, VolumeGrant, VolumeUse};
+use crate::storage::{
+    AccessModes, Disk, NodeStorage, StorageClass, Volume, VolumeClaim, VolumeGrant, VolumeUse,
+};
 
 /// A pod that is on a node: what it mounts there.
 pub(crate) type Mounted<'a> = (&'a NodeKey, &'a [VolumeUse]);
@@ -38,7 +40,8 @@ fn class_name(facts: &StorageFacts, claim: &VolumeClaim) -> Name {
 
 fn waits(facts: &StorageFacts, claim: &VolumeClaim) -> bool {
     let class = facts.classes.get(&class_name(facts, claim));
-    claim.volume.is_none() && class.is_some_and(|class| class.waits)
+    let to_come = |class: &StorageClass| claim.to_come && class.provisions;
+    claim.volume.is_none() && class.is_some_and(|class| class.waits || to_come(class))
 }
 
 fn is_bound(claim: &VolumeClaim) -> bool {

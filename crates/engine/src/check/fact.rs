@@ -1,9 +1,11 @@
 //! Checks of the node's fact alone: name, cordon, taints, labels. Their outcome changes only when
 //! the node object does, so columns keep it apart from the rest.
 
+use std::collections::BTreeSet;
+
 use super::Failing;
 use super::claims::{Stopped, object};
-use crate::decision::Facts;
+use crate::decision::{Facts, Only};
 use crate::facts::{Effect, Node, NodeRequirement, NodeRules, NodeTerm, Taint, Toleration};
 use crate::name::{Name, NodeKey};
 use crate::reason::{Reason, Status};
@@ -92,6 +94,28 @@ pub(crate) fn terms_agree(rules: &NodeRules) -> Result<(), Stopped> {
     }
     let detail = Name::new("each of its node affinity terms names several nodes at once");
     Err(object(Reason::NodeAffinity, &Name::new(""), &detail))
+}
+
+/// The nodes that kube-scheduler's PreFilter leaves, where the pod names any: by `spec.nodeName`, by
+/// `matchFields` of every required term, or by both.
+pub(crate) fn only(rules: &NodeRules) -> Option<Only> {
+    let terms = rules.required.as_deref().filter(|terms| narrows(terms));
+    let agrees = |term: &&NodeTerm| names(term).zip(names(term).skip(1)).all(|(a, b)| a == b);
+    let by_term = terms.map(|terms| {
+        let named = terms.iter().filter(agrees).filter_map(|term| names(term).next().cloned());
+        named.collect::<BTreeSet<Name>>()
+    });
+    match (&rules.name, by_term) {
+        (None, None) => None,
+        (Some(name), None) => {
+            Some(Only { plugins: &["NodeName"], nodes: BTreeSet::from([name.clone()]) })
+        }
+        (None, Some(nodes)) => Some(Only { plugins: &["NodeAffinity"], nodes }),
+        (Some(name), Some(mut nodes)) => {
+            nodes.retain(|node| node == name);
+            Some(Only { plugins: &["NodeAffinity", "NodeName"], nodes })
+        }
+    }
 }
 
 /// Whether every term names a node; one that does not, and an empty one, lifts the restriction.

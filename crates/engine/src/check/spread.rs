@@ -178,7 +178,7 @@ impl Spread {
                     Some(value) => self.pods[at][value as usize],
                     None => 0,
                 };
-                *score += f64::from(pods) * weight + f64::from(rule.max_skew - 1);
+                *score += f64::from(pods) * weight + (f64::from(rule.max_skew) - 1.0);
             }
         }
         let raw: Vec<i64> = raw.into_iter().map(|score| score.round() as i64).collect();

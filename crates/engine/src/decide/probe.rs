@@ -3,8 +3,9 @@
 
 use super::search::{Ask, Search};
 use super::trial::{Opening, Trial, before};
+use crate::check::fact::only;
 use crate::check::{all_before_nodes, claims};
-use crate::decision::{Choice, Example, NodeReport, Offered, Report, Verdict};
+use crate::decision::{Choice, Example, NodeReport, Offered, Only, Report, Verdict};
 use crate::name::{GroupKey, NodeKey};
 use crate::policy::{DeviceOrder, NodeOrder};
 use crate::reason::Reason;
@@ -36,11 +37,12 @@ impl Trial<'_> {
             let openings = self.openings(slot);
             let Some(last) = openings.len().checked_sub(1) else { continue };
             let (mut object, mut looked) = self.look(slot, &openings, 0, &nodes);
+            let only = self.only(slot, &openings[0]);
             let verdict = self.group(&key, slot);
             if matches!(verdict, Verdict::Placed { short: Some(_), .. }) {
                 (object, looked) = self.look(slot, &openings, last, &nodes);
             }
-            reports.push(Report { group: key, verdict, object, nodes: looked, choice: None });
+            reports.push(Report { group: key, verdict, object, only, nodes: looked, choice: None });
         }
         reports
     }
@@ -51,8 +53,15 @@ impl Trial<'_> {
         let all = self.ranks.slots().to_vec();
         let (object, nodes) = self.look(slot, &openings, 0, &all);
         let choice = if object.is_empty() { self.choice(slot, opening, &nodes) } else { None };
+        let only = self.only(slot, opening);
         let verdict = self.group(key, slot);
-        Some(Report { group: key.clone(), verdict, object, nodes, choice })
+        Some(Report { group: key.clone(), verdict, object, only, nodes, choice })
+    }
+
+    /// The nodes that an opening's request names.
+    fn only(&self, slot: u32, opening: &Opening) -> Option<Only> {
+        let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
+        only(&self.state.request(request).node)
     }
 
     /// What is chosen for an opening, beside what else there is.

@@ -107,7 +107,8 @@ fn least_allocated(ask: &Ask, node: &Node, ledger: &Ledger) -> i64 {
         }
         of += 1;
         if used <= allocatable {
-            sum += (i128::from(allocatable - used) * 100 / i128::from(allocatable)) as i64;
+            sum += ((i128::from(allocatable) - i128::from(used)) * 100 / i128::from(allocatable))
+                as i64;
         }
     }
     if of == 0 { 0 } else { sum / of }

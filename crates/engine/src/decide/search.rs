@@ -506,12 +506,13 @@ fn price(
         let asked = charge.scalars.iter().find(|(id, _)| *id == scalar.id).map_or(0, |(_, n)| *n);
         used |= scalar.used != 0;
         taking |= asked != 0;
-        left += (scalar.allocatable.saturating_sub(scalar.used).saturating_sub(asked)).max(0);
+        let free = scalar.allocatable.saturating_sub(scalar.used).saturating_sub(asked);
+        left = left.saturating_add(free.max(0));
     }
     if let Some((shape, usage)) = row.devices.as_deref().and_then(NodeDevices::held) {
         used |= usage.any_held();
         let free = || device::free_left(shape, usage, &[]);
-        left += i64::from(offer.map_or_else(free, |o| o.free_left));
+        left = left.saturating_add(offer.map_or_else(free, |o| o.free_left).into());
     }
     let scarce_left = u32::try_from(left).unwrap_or(u32::MAX);
     let price = offer.map(|o| o.price);

@@ -1,7 +1,7 @@
 //! The ledger of a node: what its pods asked for, never what they use (kube-scheduler's
 //! NodeInfo: integer sums of each pod's rounded requests).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decision::{Act, Decision};
 use crate::facts::{Request, Resources};
@@ -165,7 +165,8 @@ impl super::State {
             for seat in seats {
                 let Some(request) = group.requests.get(usize::from(seat.role)) else { continue };
                 for (id, asked) in &self.requests.at(*request).charge.scalars {
-                    *taken.entry((&seat.node, *id)).or_default() += asked;
+                    let taken = taken.entry((&seat.node, *id)).or_default();
+                    *taken = taken.saturating_add(*asked);
                 }
             }
         }
@@ -183,6 +184,20 @@ impl super::State {
         }
         left.sort_by(|a, b| (&a.node, &a.resource).cmp(&(&b.node, &b.resource)));
         left
+    }
+
+    /// Nodes on which no pod has room, whatever little it asks for: no place for one, or no CPU or
+    /// no memory that is not asked for.
+    pub fn full_nodes(&self) -> BTreeSet<NodeKey> {
+        let full = self.nodes.iter().filter(|(_, _, node)| {
+            node.fact.as_ref().is_some_and(|fact| {
+                let has = &fact.allocatable;
+                node.ledger.pods >= has.pods
+                    || node.ledger.cpu_milli >= has.cpu_milli && has.cpu_milli > 0
+                    || node.ledger.memory_bytes >= has.memory_bytes && has.memory_bytes > 0
+            })
+        });
+        full.map(|(_, key, _)| key.clone()).collect()
     }
 }
 

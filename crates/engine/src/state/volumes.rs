@@ -154,6 +154,14 @@ impl Storage {
         self.classes.get(self.class_name(claim))
     }
 
+    /// Whether a claim gets its volume with its pod: its class waits for that, or nobody can know yet
+    /// which volume a class that binds at once will give it.
+    pub(crate) fn waits(&self, claim: &VolumeClaim) -> bool {
+        let class = self.class(claim);
+        class.is_some_and(|class| class.waits || (claim.to_come && class.provisions))
+            && claim.volume.is_none()
+    }
+
     /// What a claim's volume counts as on a node (NodeVolumeLimits' getCSIDriverInfo); none where it
     /// does not count. `csi`: the node has a CSINode.
     fn counts_as(

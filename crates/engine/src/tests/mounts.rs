@@ -138,8 +138,10 @@ fn claim(c: &mut Chance) -> VolumeClaim {
         3..=11 => Some(name("fast")),
         _ => Some(name("static")),
     };
+    let uid = name(c.word(&["", "u"]));
     VolumeClaim {
-        uid: name(c.word(&["", "u"])),
+        to_come: uid.is_empty() && !bound,
+        uid,
         owner: c.percent(85).then(|| (name("pod"), name("p"))),
         size_nanos: c.percent(85).then(|| i128::from(c.between(1, 4)) * GI),
         block: c.percent(5),

@@ -12,13 +12,13 @@ use crate::quantity::Quantity;
 
 pub use node::{Node, NodeSpec, NodeStatus, NodeSystemInfo, Taint, TaintEffect};
 pub use pod::{
-    Affinity, BindMountOptions, Container, ContainerExtendedResourceRequest, ContainerPort,
-    ContainerSecurity, ContainerStatus, DeviceEnvironment, NodeInclusionPolicy, Pod, PodAffinity,
-    PodAffinityTerm, PodExtendedResourceClaimStatus, PodPhase, PodResourceClaim,
-    PodResourceClaimStatus, PodSchedulingGate, PodSchedulingGroup, PodSpec, PodStatus,
-    PodTemplateSpec, ResourceClaimUse, ResourceRequirements, RestartPolicy, RestartsAll,
-    Toleration, TolerationOperator, TopologySpreadConstraint, UnsatisfiableConstraintAction,
-    WeightedPodAffinityTerm,
+    Affinity, BindMountOptions, Capabilities, Container, ContainerExtendedResourceRequest,
+    ContainerPort, ContainerSecurity, ContainerStatus, DeviceEnvironment, NodeInclusionPolicy, Pod,
+    PodAffinity, PodAffinityTerm, PodExtendedResourceClaimStatus, PodPhase, PodResourceClaim,
+    PodResourceClaimStatus, PodSchedulingGate, PodSchedulingGroup, PodSecurityContext, PodSpec,
+    PodStatus, PodTemplateSpec, ResourceClaimUse, ResourceRequirements, RestartPolicy, RestartsAll,
+    SeccompProfile, Toleration, TolerationOperator, TopologySpreadConstraint,
+    UnsatisfiableConstraintAction, WeightedPodAffinityTerm,
 };
 pub use selector::{
     LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, NodeAffinity, NodeSelector,

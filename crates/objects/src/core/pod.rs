@@ -71,6 +71,14 @@ object! {
         pub runtime_class_name: Option<String>,
         /// Whether the pod has the node's network, and each port of a container is one of the node.
         pub host_network: bool,
+        /// Whether the pod sees the processes of its node.
+        #[serde(rename = "hostPID")]
+        pub host_pid: bool,
+        /// Whether the pod shares memory and signals with the processes of its node.
+        #[serde(rename = "hostIPC")]
+        pub host_ipc: bool,
+        /// What its containers may do, where they do not say it themselves.
+        pub security_context: PodSecurityContext,
         /// How pods are spread over domains.
         pub topology_spread_constraints: Vec<TopologySpreadConstraint>,
         /// The volumes that decide where the pod can be.
@@ -204,6 +212,40 @@ object! {
     pub struct ContainerSecurity {
         /// It may do all that the node may, and sees all its devices.
         pub privileged: bool,
+        /// Whether it may get more rights than it was started with; none is that it may.
+        pub allow_privilege_escalation: Option<bool>,
+        /// Rights of root, one by one.
+        pub capabilities: Capabilities,
+        /// Whether its user must not be root.
+        pub run_as_non_root: Option<bool>,
+        /// Its user.
+        pub run_as_user: Option<i64>,
+        /// Which calls of the kernel it may make.
+        pub seccomp_profile: Option<SeccompProfile>,
+    }
+
+    /// Rights of root that a container gets and loses.
+    pub struct Capabilities {
+        /// Those that it gets.
+        pub add: Vec<String>,
+        /// Those that it loses.
+        pub drop: Vec<String>,
+    }
+
+    /// What the containers of a pod may do.
+    pub struct PodSecurityContext {
+        /// Whether their user must not be root.
+        pub run_as_non_root: Option<bool>,
+        /// Their user.
+        pub run_as_user: Option<i64>,
+        /// Which calls of the kernel they may make.
+        pub seccomp_profile: Option<SeccompProfile>,
+    }
+
+    /// Which calls of the kernel a container may make.
+    pub struct SeccompProfile {
+        /// `RuntimeDefault`, `Localhost` or `Unconfined`.
+        pub r#type: String,
     }
 
     /// Requests, limits and claims of a container, or of the pod as a whole.

@@ -1,9 +1,11 @@
-//! Fields of manifests that are nearly those that are known: they would be passed over without a
-//! word. Fields that are like none are left alone, for a newer Kubernetes may know them. Only trees
-//! are looked at, so that large dumps in JSON cost nothing.
+//! Fields of manifests that are not known and would be passed over without a word, with the known
+//! ones that they are nearly. A field of a pod or a claim that is like none is left alone, for a newer
+//! Kubernetes may know it; of the specs of workloads all fields are known. Only trees are looked at, so
+//! that large dumps in JSON cost nothing.
 
 use super::tree::{Node, Path, Place, Step, Value, parse_path};
 use crate::object::{Kind, Object};
+use crate::workload::WorkloadKind;
 
 /// A field that is nearly a known one.
 pub(super) struct Near {
@@ -13,8 +15,26 @@ pub(super) struct Near {
 }
 
 /// A map whose fields are known.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
+    Object,
+    Meta,
+    Template,
+    JobTemplate,
+    Deployment,
+    ReplicaSet,
+    StatefulSet,
+    DaemonSet,
+    Job,
+    CronJob,
+    JobSet,
+    ReplicatedJob,
+    LeaderWorkerSet,
+    LeaderWorkerTemplate,
+    Kubeflow,
+    RunPolicy,
+    Roles,
+    Replicas,
     Pod,
     Container,
     Resources,
@@ -28,6 +48,7 @@ enum Form {
 
 impl Form {
     /// The names of all its fields (Kubernetes 1.37, and older forms of requests).
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn fields(self) -> &'static str {
         match self {
             Self::Pod => {
@@ -47,6 +68,61 @@ impl Form {
                  securityContext startupProbe stdin stdinOnce terminationMessagePath \
                  terminationMessagePolicy tty volumeDevices volumeMounts workingDir"
             }
+            Self::Object => "apiVersion kind metadata spec status",
+            Self::Meta => {
+                "annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp \
+                 finalizers generateName generation labels managedFields name namespace \
+                 ownerReferences resourceVersion selfLink uid"
+            }
+            Self::Template | Self::JobTemplate => "metadata spec",
+            Self::Deployment => {
+                "minReadySeconds paused progressDeadlineSeconds replicas revisionHistoryLimit \
+                 selector strategy template"
+            }
+            Self::ReplicaSet => "minReadySeconds replicas selector template",
+            Self::StatefulSet => {
+                "minReadySeconds ordinals persistentVolumeClaimRetentionPolicy podManagementPolicy \
+                 replicas revisionHistoryLimit selector serviceName template updateStrategy \
+                 volumeClaimTemplates"
+            }
+            Self::DaemonSet => {
+                "minReadySeconds revisionHistoryLimit selector template updateStrategy"
+            }
+            Self::Job => {
+                "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions \
+                 managedBy manualSelector maxFailedIndexes parallelism podFailurePolicy \
+                 podReplacementPolicy scheduling selector successPolicy suspend template \
+                 ttlSecondsAfterFinished"
+            }
+            Self::CronJob => {
+                "concurrencyPolicy failedJobsHistoryLimit jobTemplate schedule \
+                 startingDeadlineSeconds successfulJobsHistoryLimit suspend timeZone"
+            }
+            Self::JobSet => {
+                "coordinator failurePolicy managedBy network replicatedJobs startupPolicy \
+                 successPolicy suspend ttlSecondsAfterFinished volumeClaimPolicies"
+            }
+            Self::ReplicatedJob => "dependsOn groupName name replicas template",
+            Self::LeaderWorkerSet => {
+                "leaderWorkerTemplate networkConfig replicas rolloutStrategy startupPolicy"
+            }
+            Self::LeaderWorkerTemplate => {
+                "leaderTemplate persistentVolumeClaimRetentionPolicy restartPolicy size \
+                 subGroupPolicy volumeClaimTemplates workerTemplate"
+            }
+            Self::Kubeflow => {
+                "elasticPolicy enableDynamicWorker jaxReplicaSpecs launcherCreationPolicy \
+                 mpiImplementation mpiReplicaSpecs nprocPerNode paddleReplicaSpecs \
+                 pytorchReplicaSpecs runLauncherAsWorker runPolicy slotsPerWorker \
+                 sshAuthMountPath successPolicy tfReplicaSpecs xgbReplicaSpecs"
+            }
+            Self::RunPolicy => {
+                "activeDeadlineSeconds backoffLimit cleanPodPolicy managedBy schedulingPolicy \
+                 suspend ttlSecondsAfterFinished"
+            }
+            Self::Replicas => "replicas restartPolicy template",
+            // Its keys are the names of roles.
+            Self::Roles => "",
             Self::Resources => "claims limits requests",
             Self::PodClaim => "name resourceClaimName resourceClaimTemplateName source",
             Self::Claim => "controller devices",
@@ -71,6 +147,23 @@ impl Form {
         match self {
             Self::Pod => "the spec of a pod",
             Self::Container => "a container",
+            Self::Object => "an object",
+            Self::Meta => "`metadata`",
+            Self::Template => "the template of a pod",
+            Self::JobTemplate => "the template of a Job",
+            Self::Deployment => "the spec of a Deployment",
+            Self::ReplicaSet => "the spec of a ReplicaSet",
+            Self::StatefulSet => "the spec of a StatefulSet",
+            Self::DaemonSet => "the spec of a DaemonSet",
+            Self::Job => "the spec of a Job",
+            Self::CronJob => "the spec of a CronJob",
+            Self::JobSet => "the spec of a JobSet",
+            Self::ReplicatedJob => "an entry of `replicatedJobs`",
+            Self::LeaderWorkerSet => "the spec of a LeaderWorkerSet",
+            Self::LeaderWorkerTemplate => "`leaderWorkerTemplate`",
+            Self::Kubeflow => "the spec of the job",
+            Self::RunPolicy => "`runPolicy`",
+            Self::Replicas | Self::Roles => "a role of the job",
             Self::Resources => "`resources` of a container",
             Self::PodClaim => "an entry of `resourceClaims`",
             Self::Claim => "the spec of a claim",
@@ -85,17 +178,101 @@ impl Form {
     fn family(self) -> &'static [Self] {
         match self {
             Self::Pod | Self::Container | Self::Resources | Self::PodClaim => {
-                &[Self::Pod, Self::Container, Self::Resources, Self::PodClaim]
+                &[Self::Pod, Self::Container, Self::Resources, Self::PodClaim, Self::Job]
             }
+            Self::Template => &[Self::Template, Self::Pod, Self::Meta],
+            Self::JobTemplate => &[Self::JobTemplate, Self::Job, Self::Meta],
+            Self::Deployment | Self::ReplicaSet | Self::StatefulSet | Self::DaemonSet => {
+                &[Self::Pod, Self::Meta, Self::Deployment, Self::StatefulSet, Self::Container]
+            }
+            Self::Job | Self::CronJob | Self::JobSet | Self::ReplicatedJob => {
+                &[Self::Job, Self::CronJob, Self::Pod, Self::ReplicatedJob]
+            }
+            Self::LeaderWorkerSet | Self::LeaderWorkerTemplate => {
+                &[Self::LeaderWorkerSet, Self::LeaderWorkerTemplate]
+            }
+            Self::Kubeflow | Self::RunPolicy | Self::Replicas => {
+                &[Self::Kubeflow, Self::RunPolicy, Self::Replicas]
+            }
+            Self::Object | Self::Meta | Self::Roles => &[],
             Self::Claim | Self::Devices | Self::Request | Self::Exactly | Self::Alternative => {
                 &[Self::Claim, Self::Devices, Self::Request, Self::Exactly, Self::Alternative]
             }
         }
     }
 
+    /// Whether its fields are all that the API server knows, so that another is none.
+    fn is_whole(self) -> bool {
+        matches!(
+            self,
+            Self::Object
+                | Self::Meta
+                | Self::Template
+                | Self::JobTemplate
+                | Self::Deployment
+                | Self::ReplicaSet
+                | Self::StatefulSet
+                | Self::DaemonSet
+                | Self::Job
+                | Self::CronJob
+        )
+    }
+
+    /// The form of a workload's spec, where it is known.
+    fn of_spec(kind: WorkloadKind) -> Option<Self> {
+        match kind {
+            WorkloadKind::Job => Some(Self::Job),
+            WorkloadKind::CronJob => Some(Self::CronJob),
+            WorkloadKind::Deployment => Some(Self::Deployment),
+            WorkloadKind::ReplicaSet => Some(Self::ReplicaSet),
+            WorkloadKind::StatefulSet => Some(Self::StatefulSet),
+            WorkloadKind::DaemonSet => Some(Self::DaemonSet),
+            WorkloadKind::JobSet => Some(Self::JobSet),
+            WorkloadKind::LeaderWorkerSet => Some(Self::LeaderWorkerSet),
+            WorkloadKind::MpiJob
+            | WorkloadKind::PyTorchJob
+            | WorkloadKind::TfJob
+            | WorkloadKind::XgBoostJob
+            | WorkloadKind::PaddleJob
+            | WorkloadKind::JaxJob => Some(Self::Kubeflow),
+            WorkloadKind::TrainJob
+            | WorkloadKind::TrainingRuntime
+            | WorkloadKind::ClusterTrainingRuntime
+            | WorkloadKind::RayCluster
+            | WorkloadKind::RayJob
+            | WorkloadKind::RayService
+            | WorkloadKind::VolcanoJob
+            | WorkloadKind::PodCliqueSet
+            | WorkloadKind::AppWrapper => None,
+        }
+    }
+
     /// The form of a field, or of the entries of its list.
     fn of(self, field: &str) -> Option<Self> {
         match (self, field) {
+            (
+                Self::Deployment
+                | Self::ReplicaSet
+                | Self::StatefulSet
+                | Self::DaemonSet
+                | Self::Job
+                | Self::Replicas,
+                "template",
+            )
+            | (Self::LeaderWorkerTemplate, "leaderTemplate" | "workerTemplate") => {
+                Some(Self::Template)
+            }
+            // The spec in a template of a pod is looked at by itself.
+            (Self::Object | Self::Template | Self::JobTemplate, "metadata") => Some(Self::Meta),
+            (Self::CronJob, "jobTemplate") | (Self::ReplicatedJob, "template") => {
+                Some(Self::JobTemplate)
+            }
+            (Self::JobTemplate, "spec") => Some(Self::Job),
+            (Self::JobSet, "replicatedJobs") => Some(Self::ReplicatedJob),
+            (Self::LeaderWorkerSet, "leaderWorkerTemplate") => Some(Self::LeaderWorkerTemplate),
+            (Self::Kubeflow, "runPolicy") => Some(Self::RunPolicy),
+            (Self::Kubeflow, of) if of.ends_with("ReplicaSpecs") => Some(Self::Roles),
+            (Self::Roles, _) => Some(Self::Replicas),
             (Self::Pod, "containers" | "initContainers") => Some(Self::Container),
             (Self::Pod | Self::Container, "resources") => Some(Self::Resources),
             (Self::Pod, "resourceClaims") => Some(Self::PodClaim),
@@ -121,6 +298,14 @@ pub(super) fn misspelt(object: &Object, tree: &Node) -> Vec<Near> {
     if object.device_claim().is_some() {
         let way = if object.kind() == Kind::ResourceClaimTemplate { "spec.spec" } else { "spec" };
         at(parse_path(way), Form::Claim);
+    }
+    if let Object::Workload(workload) = object {
+        at(Path::new(), Form::Object);
+        if let Some(form) = Form::of_spec(workload.kind()) {
+            at(parse_path("spec"), form);
+        }
+    } else if object.kind() == Kind::Pod {
+        at(Path::new(), Form::Object);
     }
     for part in object.pod_parts() {
         at(parse_path(&part.at), Form::Pod);
@@ -171,7 +356,16 @@ fn unknown(form: Form, key: &str) -> Option<String> {
             form.words()
         ));
     }
-    let meant = meant(form, key)?;
+    if form == Form::Roles {
+        return None;
+    }
+    let Some(meant) = meant(form, key) else {
+        let message = format!(
+            "The field `{key}` is not known here and is left out: {} has none that is nearly so.",
+            form.words()
+        );
+        return form.is_whole().then_some(message);
+    };
     Some(format!(
         "The field `{key}` is not known here and is left out; write `{meant}` if that is meant."
     ))

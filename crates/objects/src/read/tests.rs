@@ -577,7 +577,7 @@ spec:
     let [Item::Object(Object::Pod(pod), _)] = pods.as_slice() else { panic!("{pods:?}") };
     let spec = &pod.spec;
     assert!(spec.host_network);
-    assert_eq!(spec.volumes.0.len(), 1);
+    assert_eq!(spec.volumes.placed.len(), 1);
     let port = &spec.containers[0].ports[0];
     assert_eq!((port.host_port, &*port.host_ip, &*port.protocol), (8080, "10.0.0.1", "UDP"));
     let spread = &spec.topology_spread_constraints[0];
@@ -631,4 +631,39 @@ fn our_own_objects_are_read_strictly() {
         let found = topology(spec);
         assert!(found.len() == 1 && found[0].starts_with(expected), "{spec}: {found:?}");
     }
+}
+
+#[test]
+fn a_field_that_a_workload_does_not_have_is_named() {
+    let said = |kind: &str, version: &str, rest: &str| -> Vec<String> {
+        let text = format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x}}\n{rest}\n");
+        let all = items(text.as_bytes());
+        all.into_iter().filter(|line| line.starts_with("warning")).collect()
+    };
+    let cases = [
+        ("Deployment", "apps/v1", "spec: {replica: 2}", "write `replicas`"),
+        ("Deployment", "apps/v1", "spec: {containers: []}", "the spec of a pod has it"),
+        ("Deployment", "apps/v1", "spec: {shape: round}", "a Deployment has none"),
+        ("Deployment", "apps/v1", "spec: {template: {metadta: {}}}", "write `metadata`"),
+        ("Job", "batch/v1", "spec: {paralellism: 2}", "write `parallelism`"),
+        ("CronJob", "batch/v1", "spec: {jobTemplate: {spec: {completion: 2}}}", "`completions`"),
+        (
+            "JobSet",
+            "jobset.x-k8s.io/v1alpha2",
+            "spec: {replicatedJobs: [{name: w, replica: 2}]}",
+            "write `replicas`",
+        ),
+        (
+            "PyTorchJob",
+            "kubeflow.org/v1",
+            "spec: {pytorchReplicaSpecs: {Worker: {replica: 2}}}",
+            "write `replicas`",
+        ),
+    ];
+    for (kind, version, rest, part) in cases {
+        let all = said(kind, version, rest);
+        assert!(all.len() == 1 && all[0].contains(part), "{rest}: {all:?}");
+    }
+    assert_eq!(said("JobSet", "jobset.x-k8s.io/v1alpha2", "spec: {shape: round}").len(), 0);
+    assert_eq!(said("Job", "batch/v1", "spec: {parallelism: 2}").len(), 0);
 }

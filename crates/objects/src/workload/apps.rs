@@ -3,6 +3,7 @@
 use crate::core::{LabelSelector, PodTemplateSpec};
 use crate::macros::{object, words};
 use crate::meta::ObjectMeta;
+use crate::storage::PersistentVolumeClaim;
 
 object! {
     /// A deployment.
@@ -47,6 +48,8 @@ object! {
         pub pod_management_policy: PodManagementPolicy,
         /// The numbers of its pods.
         pub ordinals: Option<StatefulSetOrdinals>,
+        /// The claims on volumes that each of its pods gets.
+        pub volume_claim_templates: Vec<PersistentVolumeClaim>,
         /// Its pods' labels.
         pub selector: Option<LabelSelector>,
         /// Its pods.

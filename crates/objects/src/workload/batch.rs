@@ -103,6 +103,8 @@ object! {
 
     /// What a cron job wants.
     pub struct CronJobSpec {
+        /// When, as cron writes it.
+        pub schedule: String,
         /// Whether no more jobs are made for now.
         pub suspend: bool,
         /// The job of each run.

@@ -3,6 +3,7 @@
 use crate::core::PodTemplateSpec;
 use crate::macros::{object, words};
 use crate::meta::ObjectMeta;
+use crate::storage::PersistentVolumeClaim;
 
 object! {
     /// Groups of a leader and its workers.
@@ -33,6 +34,8 @@ object! {
         pub size: Option<i32>,
         /// Parts of a group.
         pub sub_group_policy: Option<SubGroupPolicy>,
+        /// The claims on volumes that each of its pods gets.
+        pub volume_claim_templates: Vec<PersistentVolumeClaim>,
     }
 
     /// Parts of a group.

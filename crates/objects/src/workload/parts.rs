@@ -1,5 +1,7 @@
 //! Where in a workload its pods are described.
 
+use std::sync::Arc;
+
 use super::{AppWrapperComponent, JobSpec, PodCliqueSet, RayClusterSpec, ReplicatedJob, Workload};
 use crate::core::{PodSpec, PodTemplateSpec};
 use crate::meta::ObjectMeta;
@@ -30,7 +32,7 @@ pub struct PodPartMut<'a> {
 /// Goes through the descriptions of pods in a workload, to look at them or to change them.
 macro_rules! walk {
     ($name:ident, $part:ident, $iter:ident, $maps:ident, $as_ref:ident, $wrapped:ident,
-        $template:ident, $jobs:ident, $ray:ident, $wrapped_in:ident $(, $mut:tt)?) => {
+        $template:ident, $jobs:ident, $ray:ident, $wrapped_in:ident, $own:path $(, $mut:tt)?) => {
         impl Workload {
             /// The descriptions of pods in it, in its order. A TrainJob has none: its pods are
             /// described in its runtime.
@@ -112,11 +114,14 @@ macro_rules! walk {
             /// The descriptions of pods in it: itself of a pod, the templates of a workload.
             pub fn $wrapped(&$($mut)? self) -> Vec<$part<'_>> {
                 match self {
-                    Self::Pod(pod) => vec![$part {
-                        at: "spec".to_owned(),
-                        metadata: Some(& $($mut)? pod.metadata),
-                        spec: & $($mut)? pod.spec,
-                    }],
+                    Self::Pod(pod) => {
+                        let pod = $own(pod);
+                        vec![$part {
+                            at: "spec".to_owned(),
+                            metadata: Some(& $($mut)? pod.metadata),
+                            spec: & $($mut)? pod.spec,
+                        }]
+                    }
                     Self::Workload(workload) => workload.$name(),
                     Self::Node(_)
                     | Self::Namespace(_)
@@ -184,7 +189,7 @@ macro_rules! walk {
     };
 }
 
-walk!(parts, PodPart, iter, maps, as_ref, pod_parts, template, jobs, ray, wrapped);
+walk!(parts, PodPart, iter, maps, as_ref, pod_parts, template, jobs, ray, wrapped, AsRef::as_ref);
 walk!(
     parts_mut,
     PodPartMut,
@@ -196,6 +201,7 @@ walk!(
     jobs_mut,
     ray_mut,
     wrapped_mut,
+    Arc::make_mut,
     mut
 );
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_objects::core::{Node, Taint};
 use phalanx_objects::resource::{Device, DeviceTaintRule, DeviceTaintSelector, ResourceSlice};
+use phalanx_objects::topology::NodeTopology;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::{Put, Puts, missing};
@@ -119,7 +120,7 @@ fn copy(model: &Node, name: &str, objects: &Objects, puts: &mut Vec<Put>) {
         if topology.node_name() != like {
             continue;
         }
-        let mut topology = topology.clone();
+        let mut topology = NodeTopology::clone(topology);
         topology.metadata.name = name.to_owned();
         topology.metadata.uid.clear();
         topology.metadata.resource_version.clear();
@@ -127,7 +128,7 @@ fn copy(model: &Node, name: &str, objects: &Objects, puts: &mut Vec<Put>) {
         for device in &mut topology.spec.devices {
             device.pool = device.pool.as_deref().map(own_pool);
         }
-        puts.push(Put::Object(Box::new(Object::NodeTopology(topology))));
+        puts.push(Put::Object(Box::new(topology.into())));
     }
 }
 

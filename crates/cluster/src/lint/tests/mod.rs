@@ -3,6 +3,7 @@
 mod limits;
 mod once;
 mod pods;
+mod room;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -88,7 +89,7 @@ fn failing(case: &Case) -> Option<String> {
 fn every_rule_speaks_where_it_is_broken_and_nowhere_else() {
     let cases: Vec<Case> = {
         let all = rules::cases().into_iter().chain(limits::cases());
-        all.chain(pods::cases()).collect()
+        all.chain(pods::cases()).chain(room::cases()).collect()
     };
     let failures: Vec<String> = cases.iter().filter_map(failing).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));

@@ -5,7 +5,7 @@ use super::Case;
 use super::rules::{POD, case, clean};
 
 pub(super) fn cases() -> Vec<Case> {
-    [admission(), amounts(), uncounted(), nodes(), taints_and_ports()]
+    [admission(), quotas(), amounts(), uncounted(), paths(), nodes(), taints_and_ports()]
         .into_iter()
         .flatten()
         .collect()
@@ -56,7 +56,10 @@ fn admission() -> Vec<Case> {
         case(
             Rule::QuotaExceeded,
             "",
-            &["A claim of the pod would not be made", "a pod's claims ask for 2"],
+            &[
+                "would refuse a claim of the pod, and the pod would wait",
+                "a pod's claims ask for 2",
+            ],
             claimed,
             (
                 "used: {gpu.example.com.deviceclass.resource.k8s.io/devices: 2",
@@ -132,9 +135,9 @@ fn uncounted() -> Vec<Case> {
         case(
             Rule::DevicesByEnvironment,
             "spec.containers[0].env",
-            &["the pod asks for no device"],
-            with(env),
-            ("env: [", &format!("{asks}env: [")),
+            &["the pod asks for devices", "the container's own value wins"],
+            with(&format!("{asks}{env}")),
+            ("value: all", "value: none"),
         ),
         case(
             Rule::DevicesByPrivilege,
@@ -149,6 +152,69 @@ fn uncounted() -> Vec<Case> {
             &["ask for them by a ResourceClaim"],
             with(privileged),
             ("securityContext", &format!("{asks}securityContext")),
+        ),
+    ]
+}
+
+fn quotas() -> Vec<Case> {
+    let of = |name: &str| {
+        format!(
+            "{}---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: gpus}}\nspec: {{hard: {{{name}: \
+             8}}}}\n",
+            clean()
+        )
+    };
+    vec![
+        case(
+            Rule::QuotaCountsNothing,
+            "spec.hard[\"example.com/gpu\"]",
+            &["counts nothing under example.com/gpu", "requests.example.com/gpu alone"],
+            of("example.com/gpu"),
+            ("{example.com/gpu", "{requests.example.com/gpu"),
+        ),
+        case(
+            Rule::QuotaCountsNothing,
+            "spec.hard[\"limits.example.com/gpu\"]",
+            &["requests.example.com/gpu alone"],
+            of("limits.example.com/gpu"),
+            ("{limits.", "{requests."),
+        ),
+        case(
+            Rule::QuotaCountsNothing,
+            "spec.hard[\"requests.example.com/gpus\"]",
+            &["counts example.com/gpus", "`requests.example.com/gpu` is meant"],
+            of("requests.example.com/gpus"),
+            ("requests.example.com/gpus", "requests.example.com/gpu"),
+        ),
+        case(
+            Rule::QuotaCountsNothing,
+            "spec.hard[\"gpus.example.com.deviceclass.resource.k8s.io/devices\"]",
+            &["DeviceClass gpus.example.com, which does not exist"],
+            of("gpus.example.com.deviceclass.resource.k8s.io/devices"),
+            ("gpus.example", "gpu.example"),
+        ),
+    ]
+}
+
+/// Device files of the node as volumes.
+fn paths() -> Vec<Case> {
+    let volume =
+        "  volumes: [{name: tmp, emptyDir: {}}, {name: gpu, hostPath: {path: /dev/nvidia0}}]\n";
+    let with = |what: &str| beside(&format!("  containers: [{{name: c{what}}}]\n{volume}"), "");
+    vec![
+        case(
+            Rule::DevicesByHostPath,
+            "spec.volumes[1].hostPath.path",
+            &["Volume gpu is /dev/nvidia0 of the node", "gives no right to open it"],
+            with(""),
+            ("/dev/nvidia0", "/dev/shm"),
+        ),
+        case(
+            Rule::DevicesByHostPath,
+            "spec.volumes[1].hostPath.path",
+            &["A privileged container opens it"],
+            with(", securityContext: {privileged: true}"),
+            ("/dev/nvidia0", "/dev/driver"),
         ),
     ]
 }

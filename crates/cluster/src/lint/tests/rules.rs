@@ -396,7 +396,7 @@ fn fits() -> Vec<Case> {
         clean().replace("resourceClaimTemplateName: pair", "resourceClaimTemplateName: one");
     let one = TEMPLATE.replace("name: pair", "name: one").replace("count: 2", "count: 1");
     let job = "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: sweep}\nspec: {template: {spec: \
-               {containers: [{name: c, resources: {requests: {cpu: 9}}}]}}}\n";
+               {restartPolicy: Never, containers: [{name: c, resources: {requests: {cpu: 9}}}]}}}\n";
     vec![
         case(
             Rule::NeverFits,

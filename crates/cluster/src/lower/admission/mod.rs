@@ -8,6 +8,7 @@
 mod limits;
 mod pod;
 mod quota;
+mod security;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use phalanx_engine::{Fault, GroupKey, Name, Reason, Scoped};
 use phalanx_objects::Kind;
 use phalanx_objects::admission::{LimitRange, LimitRangeItem, ResourceQuota, RuntimeClass};
-use phalanx_objects::core::{Namespace, PodTemplateSpec};
+use phalanx_objects::core::{Namespace, Pod, PodSpec, PodTemplateSpec};
 use phalanx_objects::meta::ObjectMeta;
 
 use super::absorb::change;
@@ -24,11 +25,14 @@ use super::pod::PodReader;
 use super::record::{Header, PodRecord, PodShape};
 use super::settle::{distinct, object, workload_kind};
 use super::slice::Note;
+use super::valid;
 use super::{Dependent, Lowering};
 use crate::finding::{Finding, Severity};
 
 pub(crate) use pod::{Added, Bound, Refusal, Rules};
-pub(crate) use quota::{Asker, Excess, QuotaVerdict};
+pub(crate) use quota::{Asker, DEVICES, Excess, QuotaVerdict};
+use security::Level;
+pub(crate) use security::Violations;
 
 /// The namespace's annotation that PodNodeSelector reads.
 const NODE_SELECTOR_ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
@@ -48,6 +52,8 @@ pub(crate) struct Admission {
     pub(super) quotas: BTreeMap<Scoped, Stored<ResourceQuota>>,
     /// By namespace, the node selector that PodNodeSelector adds.
     node_selectors: BTreeMap<Name, Box<str>>,
+    /// By namespace, the level of PodSecurity that it enforces, where it is one that forbids anything.
+    levels: BTreeMap<Name, Level>,
 }
 
 impl Admission {
@@ -87,13 +93,42 @@ fn in_namespace<'a, T>(
 /// played again when what it reads changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
-    pub(crate) template: Arc<PodTemplateSpec>,
+    pub(crate) made: Made,
     /// The labels that its pods get.
     labels: phalanx_engine::Shared<PodLabels>,
     /// What stands before `spec` in the paths of its object: `spec.template.` of a workload.
     pub(crate) at: Box<str>,
     /// What is to be said of it.
     told: Box<[Note]>,
+    /// Why that which makes it is refused; it is said of that.
+    refused: Arc<[Note]>,
+}
+
+/// What says how a pod is that is not made yet: shared with the object where it is one.
+#[derive(Clone, Debug)]
+pub(crate) enum Made {
+    /// The pod's own manifest.
+    Itself(Arc<Pod>),
+    /// The template of a workload, with what the workload adds to it.
+    Of(Arc<PodTemplateSpec>),
+}
+
+impl Made {
+    /// The metadata of the pod.
+    fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::Itself(pod) => &pod.metadata,
+            Self::Of(template) => &template.metadata,
+        }
+    }
+
+    /// The spec of the pod.
+    pub(super) fn spec(&self) -> &PodSpec {
+        match self {
+            Self::Itself(pod) => &pod.spec,
+            Self::Of(template) => &template.spec,
+        }
+    }
 }
 
 /// Who must be played again when something else changes, and what came of quotas.
@@ -131,13 +166,19 @@ impl PodReader<'_> {
         &mut self,
         labels: &phalanx_engine::Shared<PodLabels>,
         at: &str,
-        template: Arc<PodTemplateSpec>,
+        made: Made,
+        refused: Arc<[Note]>,
     ) -> (phalanx_engine::Shared<PodShape>, Draft) {
-        let outcome = self.rules.admit(&labels.namespace, &template.spec);
+        let mut outcome = self.rules.admit(&labels.namespace, made.spec());
+        // Of a pod of its own the name is part of it.
+        let meta = at.is_empty().then_some(made.metadata());
+        outcome.refused.extend(valid::pod(meta, &outcome.spec).into_iter().map(Refusal::Invalid));
         let of = (&**labels, false);
-        let shape = self.asked(&template.metadata, &outcome.spec, of);
-        let path =
-            |field: &str| if field.is_empty() { String::new() } else { format!("{at}{field}") };
+        let shape = self.asked(made.metadata(), &outcome.spec, of);
+        let path = |field: &str| match field {
+            "" | "metadata.namespace" => field.to_owned(),
+            field => format!("{at}{field}"),
+        };
         let mut told: Vec<Note> = Vec::new();
         for refusal in &outcome.refused {
             let message = crate::words::refused(refusal);
@@ -150,30 +191,31 @@ impl PodReader<'_> {
         if outcome.refused.is_empty() && !outcome.added.is_empty() {
             told.push((Severity::Info, path("spec"), crate::words::added(&outcome.added)));
         }
-        let shape = match outcome.refused.first() {
-            Some(first) => self.refused(&shape, first),
-            None => shape,
+        let shape = match (refused.first(), outcome.refused.first()) {
+            (Some((.., message)), _) => self.refused(&shape, &crate::words::of_maker(message)),
+            (None, Some(first)) => self.refused(&shape, &crate::words::why_refused(first)),
+            (None, None) => shape,
         };
         let labels = labels.clone();
-        (shape, Draft { template, labels, at: at.into(), told: told.into() })
+        (shape, Draft { made, labels, at: at.into(), told: told.into(), refused })
     }
 
     /// The shape of a pod that the API server refuses.
-    fn refused(&mut self, shape: &PodShape, refusal: &Refusal) -> phalanx_engine::Shared<PodShape> {
+    fn refused(&mut self, shape: &PodShape, why: &str) -> phalanx_engine::Shared<PodShape> {
         let fault = Fault {
             reason: Reason::AdmissionRefused,
             subject: self.names.get(""),
-            detail: self.names.get(&crate::words::why_refused(refusal)),
+            detail: self.names.get(why),
         };
         self.share(PodShape { fault: Some(fault), ..shape.clone() })
     }
 }
 
 impl Lowering {
-    pub(super) fn runtime_class(&mut self, class: &RuntimeClass, header: Header) {
+    pub(super) fn runtime_class(&mut self, class: &Arc<RuntimeClass>, header: Header) {
         let name = self.interned.names.get(&class.metadata.name);
         let first = self.objects.admission.runtime_classes.is_empty();
-        let kept = Stored { header, object: Arc::new(class.clone()) };
+        let kept = Stored { header, object: Arc::clone(class) };
         self.objects.admission.runtime_classes.insert(name.clone(), kept);
         self.runtime_changed(&name, first);
     }
@@ -192,10 +234,10 @@ impl Lowering {
         self.played.dirty.extend(dependents);
     }
 
-    pub(super) fn limit_range(&mut self, range: &LimitRange, header: Header) {
+    pub(super) fn limit_range(&mut self, range: &Arc<LimitRange>, header: Header) {
         let key = self.scoped(&range.metadata.namespace, &range.metadata.name);
         self.mark_drafts(&key.namespace);
-        let kept = Stored { header, object: Arc::new(range.clone()) };
+        let kept = Stored { header, object: Arc::clone(range) };
         self.objects.admission.limit_ranges.insert(key, kept);
     }
 
@@ -205,10 +247,10 @@ impl Lowering {
         }
     }
 
-    pub(super) fn quota(&mut self, quota: &ResourceQuota, header: Header) {
+    pub(super) fn quota(&mut self, quota: &Arc<ResourceQuota>, header: Header) {
         let key = self.scoped(&quota.metadata.namespace, &quota.metadata.name);
         self.mark_drafts(&key.namespace);
-        let kept = Stored { header, object: Arc::new(quota.clone()) };
+        let kept = Stored { header, object: Arc::clone(quota) };
         self.objects.admission.quotas.insert(key, kept);
     }
 
@@ -219,7 +261,7 @@ impl Lowering {
     }
 
     /// Takes over what admission reads of a namespace.
-    pub(super) fn namespace_selector(&mut self, namespace: &Namespace) {
+    pub(super) fn namespace_rules(&mut self, namespace: &Namespace) {
         let name = self.interned.names.get(&namespace.metadata.name);
         let selector = namespace.metadata.annotations.get(NODE_SELECTOR_ANNOTATION);
         let selectors = &mut self.objects.admission.node_selectors;
@@ -227,15 +269,35 @@ impl Lowering {
             Some(selector) => selectors.insert(name.clone(), selector.as_str().into()),
             None => selectors.remove(&name),
         };
-        if before.as_deref() != selector.map(String::as_str) {
+        let label = namespace.metadata.labels.get(security::ENFORCE_LABEL);
+        let level = label.and_then(|label| Level::parse(label));
+        let levels = &mut self.objects.admission.levels;
+        let of_before = match level {
+            Some(level) => levels.insert(name.clone(), level),
+            None => levels.remove(&name),
+        };
+        if before.as_deref() != selector.map(String::as_str) || of_before != level {
             self.mark_drafts(&name);
         }
     }
 
-    pub(super) fn namespace_selector_gone(&mut self, name: &str) {
-        if self.objects.admission.node_selectors.remove(name).is_some() {
+    pub(super) fn namespace_rules_gone(&mut self, name: &str) {
+        let selector = self.objects.admission.node_selectors.remove(name).is_some();
+        let level = self.objects.admission.levels.remove(name).is_some();
+        if selector || level {
             self.mark_drafts(&Name::new(name));
         }
+    }
+
+    /// Marks who would be made in a namespace that is there or is not there now; all, where the input
+    /// did not say which namespaces there are and does, or the reverse.
+    pub(super) fn namespace_stands(&mut self, name: &Name, said: bool) {
+        if said == self.objects.says_namespaces() {
+            self.mark_drafts(name);
+            return;
+        }
+        let all: Vec<Name> = self.played.drafts.keys().cloned().collect();
+        all.iter().for_each(|namespace| self.mark_drafts(namespace));
     }
 
     /// Marks all of a namespace that is not made yet.
@@ -259,7 +321,7 @@ impl Lowering {
         let Some(draft) = draft else { return };
         change(&mut self.played.drafts, namespace.clone(), dependent.clone(), enter);
         self.played.dirty_quotas.push(namespace.clone());
-        let spec = &draft.template.spec;
+        let spec = draft.made.spec();
         if let Some(class) = &spec.runtime_class_name {
             let class = self.interned.names.get(class);
             change(&mut self.played.runtime, class, dependent.clone(), enter);
@@ -293,7 +355,7 @@ impl Lowering {
                         continue;
                     }
                     let draft = Some(Box::new(draft));
-                    self.pod_record(key, PodRecord { shape, draft, ..record });
+                    self.pod_record(key, PodRecord { shape, draft, ..PodRecord::clone(&record) });
                 }
                 Dependent::Role(key, at) => self.replay_role(key, usize::from(at)),
             }
@@ -322,11 +384,11 @@ impl Lowering {
         draft: Option<&Draft>,
     ) -> Option<(phalanx_engine::Shared<PodShape>, Draft)> {
         let draft = draft?;
-        let (at, template) = (draft.at.clone(), Arc::clone(&draft.template));
+        let (at, made) = (draft.at.clone(), draft.made.clone());
         let labels = draft.labels.clone();
         let mut reader = self.pod_reader();
         // What reading it found was said when it was absorbed.
-        Some(reader.admitted(&labels, &at, template))
+        Some(reader.admitted(&labels, &at, made, Arc::clone(&draft.refused)))
     }
 
     /// What would not be made, each with its finding as it stands among all findings.
@@ -345,11 +407,14 @@ impl Lowering {
                     record.and_then(|r| r.roles.get(usize::from(*at))).map(|role| &role.draft)
                 }
             };
-            let told = told.map_or(&[][..], |draft| &draft.told);
+            let told: Vec<&Note> =
+                told.iter().flat_map(|draft| draft.told.iter().chain(&*draft.refused)).collect();
             let quota = self.played.verdicts.get(dependent).map(crate::words::exceeded);
-            let of_object = self.findings.lowered.get(&reference).into_iter().flatten();
+            let (lowered, read) = (&self.findings.lowered, &self.findings.read);
+            let lists = [lowered.get(&reference), read.get(&reference)];
+            let of_object = lists.into_iter().flatten().flatten();
             for finding in of_object {
-                let is = |(severity, _, message): &Note| {
+                let is = |(severity, _, message): &&Note| {
                     *severity == Severity::Error && *message == finding.message
                 };
                 if told.iter().any(is) {

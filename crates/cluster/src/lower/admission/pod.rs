@@ -1,25 +1,29 @@
 //! What admission makes of one pod by itself, in the API server's order: defaults of the API,
 //! LimitRanger, PodNodeSelector, Priority, DefaultTolerationSeconds, ExtendedResourceToleration,
-//! RuntimeClass.
+//! RuntimeClass, PodSecurity.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_engine::Name;
 use phalanx_objects::core::{
-    Container, PodSpec, ResourceList, TaintEffect, Toleration, TolerationOperator,
+    Container, PodSpec, PreemptionPolicy, ResourceList, TaintEffect, Toleration, TolerationOperator,
 };
 use phalanx_objects::meta::Labels;
 use phalanx_objects::{Kind, ObjectRef, Quantity};
 
-use super::{Admission, limits};
+use super::{Admission, Level, Violations, limits, security};
 use crate::compat::{Compat, Plugin};
 use crate::lower::amount::is_extended;
-use crate::lower::record::PriorityRecord;
-use crate::lower::settle::{cluster_object, default_priority, priority_of};
+use crate::lower::record::{NamespaceRecord, PriorityRecord};
+use crate::lower::settle::{cluster_object, default_class, default_priority, priority_of};
+use crate::lower::valid::Invalid;
 
 /// Taints of a node's health that every pod tolerates for five minutes.
 const HEALTH: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const HEALTH_SECONDS: i64 = 300;
+
+/// Namespaces that the API server makes itself.
+const ALWAYS: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// Something that admission adds to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +57,12 @@ pub(crate) enum Refusal {
     AboveLimit { container: String, resource: String, request: Quantity, limit: Quantity },
     /// A bound of a LimitRange.
     Bound(Bound),
+    /// The namespace enforces a level of PodSecurity.
+    Insecure { namespace: String, level: Level, broken: Violations },
+    /// There are Namespaces, and not this one; or it is being deleted.
+    Namespace { name: String, going: bool },
+    /// A field that is refused whatever else there is.
+    Invalid(Invalid),
 }
 
 /// A bound of a LimitRange that a container or the pod does not keep.
@@ -71,7 +81,7 @@ pub(crate) struct Bound {
 
 impl Refusal {
     /// The field that it is about.
-    pub(crate) fn field(&self) -> &'static str {
+    pub(crate) fn field(&self) -> &str {
         match self {
             Self::RuntimeClassMissing { .. } => "spec.runtimeClassName",
             Self::Overhead { .. } => "spec.overhead",
@@ -79,7 +89,9 @@ impl Refusal {
             Self::PriorityClassMissing { .. } => "spec.priorityClassName",
             Self::Priority { .. } => "spec.priority",
             Self::Preemption { .. } => "spec.preemptionPolicy",
-            Self::AboveLimit { .. } | Self::Bound(_) => "spec",
+            Self::AboveLimit { .. } | Self::Bound(_) | Self::Insecure { .. } => "spec",
+            Self::Namespace { .. } => "metadata.namespace",
+            Self::Invalid(invalid) => &invalid.field,
         }
     }
 }
@@ -98,6 +110,8 @@ pub(super) struct Outcome {
 #[derive(Clone, Copy)]
 pub(crate) struct Rules<'a> {
     pub(crate) admission: &'a Admission,
+    /// The namespaces, where the input has those that there are.
+    pub(crate) namespaces: Option<&'a BTreeMap<Name, NamespaceRecord>>,
     pub(crate) priorities: &'a BTreeMap<Name, PriorityRecord>,
     pub(crate) compat: &'a Compat,
     pub(crate) unread: &'a BTreeSet<ObjectRef>,
@@ -114,6 +128,7 @@ impl Rules<'_> {
             }
         }
         let namespace = if namespace.is_empty() { "default" } else { namespace };
+        self.namespace(namespace, &mut outcome);
         let ranges: Vec<_> = self.admission.limits_of(namespace).collect();
         for (name, items) in &ranges {
             limits::add_defaults(name, items, &mut outcome);
@@ -128,10 +143,26 @@ impl Rules<'_> {
         }
         self.runtime_class(&mut outcome);
         above_limits(&mut outcome);
+        if let Some(level) = self.admission.levels.get(namespace)
+            && let Some(broken) = security::violations(*level, &outcome.spec, self.compat)
+        {
+            let namespace = namespace.to_owned();
+            outcome.refused.push(Refusal::Insecure { namespace, level: *level, broken });
+        }
         for (name, items) in &ranges {
             limits::hold(name, items, &mut outcome);
         }
         outcome
+    }
+
+    /// NamespaceLifecycle: nothing is made in a namespace that is not there, or is being deleted.
+    fn namespace(&self, name: &str, outcome: &mut Outcome) {
+        let Some(namespaces) = self.namespaces else { return };
+        let going = namespaces.get(name).map(|namespace| namespace.going);
+        if going.unwrap_or(!ALWAYS.contains(&name)) {
+            let (name, going) = (name.to_owned(), going.is_some());
+            outcome.refused.push(Refusal::Namespace { name, going });
+        }
     }
 
     /// The labels that the namespace's annotation demands of nodes.
@@ -154,11 +185,18 @@ impl Rules<'_> {
             class => priority_of(self.priorities, class),
         };
         let class = class.to_owned();
-        let record = self.priorities.get(class.as_str()).filter(|_| !class.is_empty());
-        if let (Some(record), Some(given)) = (record, &outcome.spec.preemption_policy)
-            && record.preemption_policy != *given
+        let record = match class.as_str() {
+            "" => default_class(self.priorities),
+            class => self.priorities.get(class),
+        };
+        let policy = match record {
+            Some(record) => Some(&record.preemption_policy),
+            None => known.map(|_| &PreemptionPolicy::PreemptLowerPriority),
+        };
+        if let (Some(policy), Some(given)) = (policy, &outcome.spec.preemption_policy)
+            && policy != given
         {
-            let (given, policy) = (given.to_string(), record.preemption_policy.to_string());
+            let (given, policy) = (given.to_string(), policy.to_string());
             let class = class.clone();
             outcome.refused.push(Refusal::Preemption { given, class, policy });
         }

@@ -23,7 +23,7 @@ use crate::lower::settle::distinct;
 use crate::lower::{Dependent, Lowering, amount};
 
 /// After the name of a class, what counts its devices.
-const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
+pub(crate) const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
 
 /// What counts claims.
 const CLAIMS: &str = "count/resourceclaims.resource.k8s.io";
@@ -81,6 +81,15 @@ impl QuotaVerdict {
             Excess::Unset { .. } => true,
             Excess::Amount { hard, asked, .. } => asked > hard,
         }
+    }
+
+    /// Whether the pod itself is never made. One whose claims are refused is, and waits.
+    fn is_never_made(&self) -> bool {
+        let of_claims = match &self.excess {
+            Excess::Unset { .. } => false,
+            Excess::Amount { who, .. } => *who == Asker::Claims,
+        };
+        self.is_final() && !of_claims
     }
 
     pub(super) fn severity(&self) -> Severity {
@@ -187,9 +196,21 @@ fn scope_holds(requirement: &ScopedRequirement, spec: &PodSpec) -> bool {
                 ScopeOperator::Unset | ScopeOperator::Other(_) => false,
             }
         }
-        // Affinity to pods of other namespaces is not looked at here: such a quota counts nobody.
-        QuotaScope::CrossNamespacePodAffinity | QuotaScope::Unset | QuotaScope::Other(_) => false,
+        QuotaScope::CrossNamespacePodAffinity => looks_elsewhere(spec),
+        QuotaScope::Unset | QuotaScope::Other(_) => false,
     }
+}
+
+/// Whether its affinity names other namespaces, be they its own alone (`usesCrossNamespacePodAffinity`).
+fn looks_elsewhere(spec: &PodSpec) -> bool {
+    let sides = spec.affinity.iter().flat_map(|a| [&a.pod_affinity, &a.pod_anti_affinity]);
+    sides.into_iter().any(|side| {
+        let required = side.required_during_scheduling_ignored_during_execution.iter();
+        let wished = side.preferred_during_scheduling_ignored_during_execution.iter();
+        required
+            .chain(wished.map(|weighted| &weighted.pod_affinity_term))
+            .any(|term| !term.namespaces.is_empty() || term.namespace_selector.is_some())
+    })
 }
 
 /// Whether no container asks for CPU or memory (`qos.GetPodQOS`).
@@ -398,7 +419,7 @@ impl Lowering {
         }
         let (mut own, mut counting) = (ResourceList::new(), Vec::new());
         if let Some(draft) = draft {
-            let spec = self.rules().admit(namespace, &draft.template.spec).spec;
+            let spec = self.rules().admit(namespace, draft.made.spec()).spec;
             counting = (0..lines.len()).filter(|at| lines[*at].counts(&spec)).collect();
             for line in counting.iter().map(|at| &lines[*at]) {
                 if let Some(excess) = line.unset(&spec) {
@@ -442,6 +463,7 @@ impl Lowering {
 
     fn rules(&self) -> Rules<'_> {
         Rules {
+            namespaces: self.objects.named_namespaces(),
             admission: &self.objects.admission,
             priorities: &self.objects.priorities,
             compat: &self.compat,
@@ -515,18 +537,25 @@ impl Lowering {
         charge
     }
 
-    /// What is in use: as the status says; of a quota that is not made yet, or that nobody has counted
-    /// yet, what the pods and claims of the input ask for. (Limits of pods on nodes are not kept, and
-    /// which scopes count them is not either: of these nothing is in use then.)
+    /// What is in use: as the status says, or what the pods and claims of the input ask for, whichever
+    /// is more: a status that is missing or older than the pods says too little, and an input that
+    /// lacks pods too. (Limits of pods on nodes are not kept, and which scopes count them is not
+    /// either: of these the status alone tells.)
     fn used(&self, namespace: &Name, quota: &ResourceQuota) -> ResourceList {
-        if !quota.status.used.is_empty() {
-            return quota.status.used.clone();
-        }
-        let mut used = ResourceList::new();
+        let mut used = quota.status.used.clone();
         let bare = quota.spec.scopes.is_empty() && quota.spec.scope_selector.is_none();
-        if !bare {
-            return used;
+        if bare {
+            for (name, counted) in self.charged_to(namespace) {
+                let slot = used.entry(name).or_default();
+                *slot = (*slot).max(counted);
+            }
         }
+        used
+    }
+
+    /// What the pods and claims that exist in a namespace are charged.
+    fn charged_to(&self, namespace: &Name) -> ResourceList {
+        let mut used = ResourceList::new();
         for (_, record) in self.objects.pods.iter().filter(|(key, _)| key.0.namespace == *namespace)
         {
             if record.draft.is_some() {
@@ -567,7 +596,7 @@ impl Lowering {
 
     /// What keeps some of a role's pods from being made.
     pub(in crate::lower) fn admits(&mut self, dependent: &Dependent) -> Option<Box<Admits>> {
-        let verdict = self.played.verdicts.get(dependent).filter(|verdict| !verdict.is_final())?;
+        let verdict = self.played.verdicts.get(dependent).filter(|v| !v.is_never_made())?;
         let (most, subject) = (verdict.open, verdict.quota.clone());
         let detail = self.interned.names.get(&crate::words::why_exceeded(&verdict.excess));
         let fault = Fault { reason: Reason::QuotaExceeded, subject, detail };
@@ -576,7 +605,7 @@ impl Lowering {
 
     /// A quota that would never let the pod be made.
     pub(in crate::lower) fn never_admitted(&mut self, dependent: &Dependent) -> Option<Fault> {
-        let verdict = self.played.verdicts.get(dependent).filter(|verdict| verdict.is_final())?;
+        let verdict = self.played.verdicts.get(dependent).filter(|v| v.is_never_made())?;
         let detail = crate::words::why_never(verdict);
         let (subject, detail) = (Name::new(""), self.interned.names.get(&detail));
         Some(Fault { reason: Reason::AdmissionRefused, subject, detail })

@@ -5,8 +5,9 @@ use phalanx_engine::{PodRules, PodSelectorId, Reason};
 use super::World;
 
 fn pod(name: &str, labels: &str, spec: &str) -> String {
+    let containers = if spec.contains("containers") { "" } else { "containers: [{name: c}], " };
     format!(
-        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, labels: {{{labels}}}}}\nspec: {{{spec}}}\n\
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, labels: {{{labels}}}}}\nspec: {{{containers}{spec}}}\n\
          ---\n"
     )
 }
@@ -33,11 +34,11 @@ fn host_ports_are_those_of_containers_and_sidecars() {
             pod(
                 "own",
                 "",
-                "containers: [{ports: [{containerPort: 80}, {containerPort: 81, hostPort: 8081}]}], \
-                 initContainers: [{ports: [{hostPort: 1}]}, \
+                "containers: [{name: c, ports: [{containerPort: 80}, {containerPort: 81, hostPort: 8081}]}], \
+                 initContainers: [{name: c, ports: [{hostPort: 1}]}, \
                  {restartPolicy: Always, ports: [{hostPort: 2, hostIP: 10.0.0.1, protocol: UDP}]}]",
             ),
-            pod("host", "", "hostNetwork: true, containers: [{ports: [{containerPort: 80}]}]"),
+            pod("host", "", "hostNetwork: true, containers: [{name: c, ports: [{containerPort: 80}]}]"),
         ]
         .concat(),
     );
@@ -55,14 +56,17 @@ fn host_ports_are_those_of_containers_and_sidecars() {
 fn a_pod_is_meant_while_a_rule_that_means_it_is_there() {
     let term = "{topologyKey: zone, labelSelector: {matchLabels: {app: web}}}";
     let mut world = World::of(
-        &[pod("web", "app: web", "containers: []"), pod("db", "app: db", "containers: []")]
-            .concat(),
+        &[
+            pod("web", "app: web", "containers: [{name: c}]"),
+            pod("db", "app: db", "containers: [{name: c}]"),
+        ]
+        .concat(),
     );
     assert_eq!((matched(&world, "web"), matched(&world, "db")), (vec![], vec![]));
     world.add(&pod("quiet", "", &anti(term)));
     let meant = rules(&world, "quiet").anti[0].pods;
     assert_eq!((matched(&world, "web"), matched(&world, "db")), (vec![meant], vec![]));
-    world.add(&pod("quiet", "", "containers: []"));
+    world.add(&pod("quiet", "", "containers: [{name: c}]"));
     assert_eq!(matched(&world, "web"), []);
     // One that has ended means nobody.
     let ended =

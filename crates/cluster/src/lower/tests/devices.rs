@@ -152,7 +152,7 @@ fn an_expression_that_does_not_compile_is_a_fault_and_a_finding() {
 "#;
     let text = format!(
         "{FLEET}{}apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\n\
-         spec: {{resourceClaims: [{{name: c, resourceClaimTemplateName: bad}}]}}\n",
+         spec: {{containers: [{{name: c}}], resourceClaims: [{{name: c, resourceClaimTemplateName: bad}}]}}\n",
         template("bad", bad)
     );
     let world = World::of(&text);
@@ -170,7 +170,7 @@ fn what_can_not_be_asked_is_a_fault() {
     let fault = |compat: Compat, devices: &str| {
         let text = format!(
             "{FLEET}{}apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\n\
-             spec: {{resourceClaims: [{{name: c, resourceClaimTemplateName: t}}]}}\n",
+             spec: {{containers: [{{name: c}}], resourceClaims: [{{name: c, resourceClaimTemplateName: t}}]}}\n",
             template("t", devices)
         );
         World::with(compat, &text).fault("pod", "p")

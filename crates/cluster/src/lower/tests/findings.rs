@@ -22,7 +22,10 @@ fn slice(name: &str, spec: &str, devices: &str) -> String {
 }
 
 fn pod(name: &str, spec: &str) -> String {
-    format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n---\n")
+    let containers = if spec.contains("containers") { "" } else { "containers: [{name: c}], " };
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{containers}{spec}}}\n---\n"
+    )
 }
 
 fn gone(world: &mut World, kind: Kind, namespace: &str, name: &str) {
@@ -33,7 +36,7 @@ fn gone(world: &mut World, kind: Kind, namespace: &str, name: &str) {
 
 #[test]
 fn a_counter_keeps_no_required_nearness() {
-    let asks = "spec: {containers: [{resources: {requests: {nvidia.com/gpu: 2}}}]}";
+    let asks = "spec: {restartPolicy: Never, containers: [{name: c, resources: {limits: {nvidia.com/gpu: 2}}}]}";
     let text = |wish: &str| {
         format!(
             "{NODE}apiVersion: v1\nkind: Pod\n\
@@ -175,7 +178,8 @@ fn an_extended_resource_follows_the_class_that_serves_it() {
              spec: {{extendedResourceName: {resource}}}\n---\n"
         )
     };
-    let asks = |name: &str| format!("containers: [{{resources: {{requests: {{{name}: 2}}}}}}]");
+    let asks =
+        |name: &str| format!("containers: [{{name: c, resources: {{limits: {{{name}: 2}}}}}}]");
     let implicit = "deviceclass.resource.kubernetes.io/gpu";
     let text = NODE.to_owned() + &pod("p", &asks("example.com/gpu")) + &pod("q", &asks(implicit));
     let mut world = World::of(&text);

@@ -1,5 +1,7 @@
 //! Pods and workloads: what they become, and which claims they get.
 
+use std::sync::Arc;
+
 use phalanx_engine::{
     ClaimUse, Gate, GroupKey, Name, NodeRequirement, Phase, Reason, Scoped, Since, Timestamp,
 };
@@ -87,13 +89,13 @@ fn priority_comes_from_the_pod_its_class_or_the_lowest_default() {
         "
 {apiVersion: v1, kind: Pod, metadata: {name: own, uid: u}, spec: {priority: 3, priorityClassName: high}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: class}, spec: {priorityClassName: high}}
+{apiVersion: v1, kind: Pod, metadata: {name: class}, spec: {containers: [{name: c}], priorityClassName: high}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: none}, spec: {}}
+{apiVersion: v1, kind: Pod, metadata: {name: none}, spec: {containers: [{name: c}]}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: made, creationTimestamp: 2026-01-01T00:00:00Z}, spec: {}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: system}, spec: {priorityClassName: system-node-critical}}
+{apiVersion: v1, kind: Pod, metadata: {name: system}, spec: {containers: [{name: c}], priorityClassName: system-node-critical}}
 ",
     );
     let priority = |world: &World, name: &str| world.group("pod", name).map(|group| group.priority);
@@ -399,7 +401,7 @@ fn claims_that_can_not_be_had_are_faults() {
     assert_eq!(without(TEMPLATE), Some(Reason::TemplateMissing));
     assert_eq!(without(CLASS), Some(Reason::ClassMissing));
     let named = "
-{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {resourceClaims: [{name: c, resourceClaimName: x}]}}
+{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}], resourceClaims: [{name: c, resourceClaimName: x}]}}
 ";
     assert_eq!(World::of(named).fault("pod", "p"), Some(Reason::ClaimMissing));
     let leaving = format!(
@@ -410,7 +412,7 @@ fn claims_that_can_not_be_had_are_faults() {
     // The reader refuses such a pod; from an API server it could come.
     let (mut object, source) = objects(named).remove(0);
     if let Object::Pod(pod) = &mut object {
-        pod.spec.resource_claims[0].resource_claim_name = None;
+        Arc::make_mut(pod).spec.resource_claims[0].resource_claim_name = None;
     }
     let mut world = World::new(Lowering::new(Compat::default()));
     world.lowering.absorb(ObjectEvent::Applied(Box::new(object), source));
@@ -422,11 +424,11 @@ fn claims_that_can_not_be_had_are_faults() {
 fn a_wish_that_can_not_be_read_is_never_dropped() {
     let world = World::of(
         "
-{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {phalanx.dev/align: rack=required}}, spec: {}}
+{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {phalanx.dev/align: rack=required}}, spec: {containers: [{name: c}]}}
 ---
-{apiVersion: batch/v1, kind: Job, metadata: {name: j, annotations: {phalanx.dev/align: island}}, spec: {template: {}}}
+{apiVersion: batch/v1, kind: Job, metadata: {name: j, annotations: {phalanx.dev/align: island}}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}}
 ---
-{apiVersion: batch/v1, kind: Job, metadata: {name: k, annotations: {phalanx.dev/align: island=preferred}}, spec: {template: {}}}
+{apiVersion: batch/v1, kind: Job, metadata: {name: k, annotations: {phalanx.dev/align: island=preferred}}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}}
 ",
     );
     assert_eq!(world.fault("pod", "p"), Some(Reason::RequestUnsupported));

@@ -52,6 +52,7 @@ pub(super) fn asked(
         modes: modes(&spec.access_modes),
         selector: spec.selector.as_ref().map(|selector| label_term(selector, names)),
         class: class.map(String::as_str).or(none).map(|class| names.get(class)),
+        to_come: !created,
         volume: (!volume.is_empty()).then(|| VolumeKey(names.get(volume))),
         ..VolumeClaim::default()
     }

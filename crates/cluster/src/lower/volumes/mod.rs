@@ -9,12 +9,12 @@ mod mount;
 mod translate;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use phalanx_engine::{
     AccessModes, Change, Migrated, Name, NodeKey, NodeRequirement, NodeStorage, NodeTerm, Scoped,
     StorageClass, StorageDriver, StorageRoom, Volume, VolumeClaim, VolumeClaimKey, VolumeKey,
 };
-use phalanx_objects::Quantity;
 use phalanx_objects::core::{LabelSelector, LabelSelectorOperator, LabelSelectorRequirement};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::storage::{
@@ -22,15 +22,18 @@ use phalanx_objects::storage::{
     DEFAULT_CLASS_ANNOTATION, MIGRATED_PLUGINS_ANNOTATION, PersistentVolume, TopologySelectorTerm,
     VolumeAttachment, VolumeBindingMode, VolumeMode, VolumePhase,
 };
+use phalanx_objects::{Kind, Quantity};
 
 use super::Lowering;
 use super::intern::{Names, nanos};
 use super::record::Header;
 use super::rules;
+use super::settle::object;
 use crate::compat::Gate;
+use crate::finding::{Finding, Severity};
 use translate::Translated;
 
-pub(crate) use mount::{Mounter, PodVolume, pod_volumes, uses};
+pub(crate) use mount::{Mounter, PodVolume, pod_volumes, uses, volume_claim};
 
 /// The resource that says how large a volume is.
 const STORAGE: &str = "storage";
@@ -211,6 +214,45 @@ impl Lowering {
         self.storage.claims.values().map(|(_, claim)| claim)
     }
 
+    /// What is taken for granted of claims that are not made yet and whose class binds at once: where
+    /// their volume will be is not known.
+    pub(crate) fn volumes_assumed(&self) -> Vec<Finding> {
+        let default = self.storage.default_class();
+        let claims = self
+            .storage
+            .claims
+            .iter()
+            .filter(|(_, (_, claim))| claim.to_come && claim.volume.is_none());
+        claims
+            .filter_map(|(key, (header, claim))| {
+                let name = claim.class.as_ref().or(default)?;
+                let class = &self.storage.classes.get(name)?.class;
+                if class.waits || !class.provisions {
+                    return None;
+                }
+                let message = format!(
+                    "The claim does not exist yet, and StorageClass {name} binds at once: its volume is \
+                     made before its pods are placed, and without a look at them. It is assumed that the \
+                     node of the pods can use it; a class with volumeBindingMode WaitForFirstConsumer \
+                     makes it so."
+                );
+                Some(Finding {
+                    severity: Severity::Info,
+                    object: Some(object(Kind::PersistentVolumeClaim, &key.0)),
+                    file: Arc::clone(&header.source.file),
+                    line: header.source.line,
+                    path: "spec.storageClassName".to_owned(),
+                    message,
+                })
+            })
+            .collect()
+    }
+
+    /// Whether there is this claim on a volume.
+    pub(super) fn has_volume_claim(&self, key: &VolumeClaimKey) -> bool {
+        self.storage.claims.contains_key(key)
+    }
+
     pub(super) fn volume_attachment_gone(&mut self, name: &str) {
         if let Some(old) = self.storage.attachments.remove(name) {
             self.storage.dirty.nodes.insert(old.node);
@@ -257,6 +299,12 @@ impl Lowering {
             let fact = storage.volumes.get(&name).map(|(_, fact)| fact.clone());
             changes.push(Change::Volume(VolumeKey(name), fact));
         }
+        // Workloads may have had them made for pods that are to come.
+        let namespaces: BTreeSet<&Name> = dirty.claims.iter().map(|key| &key.0.namespace).collect();
+        for namespace in namespaces {
+            let mounting = self.index.mounting.get(namespace).into_iter().flatten();
+            self.dirty.workloads.extend(mounting.cloned());
+        }
         for key in dirty.claims {
             let fact = storage.claims.get(&key).map(|(_, fact)| fact.clone());
             changes.push(Change::VolumeClaim(key, fact));
@@ -288,13 +336,17 @@ impl Lowering {
 }
 
 impl Records {
+    /// The class of claims that name none: of several defaults the newest, then the first by name.
+    fn default_class(&self) -> Option<&Name> {
+        let defaults = self.classes.iter().filter(|(_, record)| record.default);
+        defaults
+            .max_by_key(|(name, record)| (record.header.created, std::cmp::Reverse(*name)))
+            .map(|(name, _)| name)
+    }
+
     /// Every class, with the room that its driver reports. There are few of them.
     fn settle_classes(&mut self, changes: &mut Vec<Change>) {
-        // Of several defaults the newest counts, then the first by name.
-        let defaults = self.classes.iter().filter(|(_, record)| record.default);
-        let newest = defaults
-            .max_by_key(|(name, record)| (record.header.created, std::cmp::Reverse(*name)))
-            .map(|(name, _)| name.clone());
+        let newest = self.default_class().cloned();
         let shown = std::mem::take(&mut self.shown);
         for gone in shown.iter().filter(|name| !self.classes.contains_key(*name)) {
             changes.push(Change::StorageClass(gone.clone(), None));

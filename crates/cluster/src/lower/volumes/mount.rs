@@ -5,7 +5,7 @@ use phalanx_engine::{
     Attach, Disk, Ephemeral, Name, Scoped, Shared, VolumeClaim, VolumeClaimKey, VolumeUse,
 };
 use phalanx_objects::core::PodSpec;
-use phalanx_objects::storage::{InTreeDisk, Volume};
+use phalanx_objects::storage::{InTreeDisk, PersistentVolumeClaim, Volume};
 
 use super::super::intern::Names;
 use super::claim::asked;
@@ -24,7 +24,7 @@ pub(crate) enum PodVolume {
 
 /// The volumes of a pod or of a pod template.
 pub(crate) fn pod_volumes(spec: &PodSpec, names: &mut Names) -> Box<[PodVolume]> {
-    spec.volumes.0.iter().map(|volume| pod_volume(volume, names)).collect()
+    spec.volumes.placed.iter().map(|volume| pod_volume(volume, names)).collect()
 }
 
 fn pod_volume(volume: &Volume, names: &mut Names) -> PodVolume {
@@ -59,6 +59,15 @@ fn pod_volume(volume: &Volume, names: &mut Names) -> PodVolume {
         },
     };
     PodVolume::Disk(disk, volume.disk().and_then(|disk| inline(disk, names)))
+}
+
+/// A claim that a workload has each of its pods given: its name before the pod's, and what it asks.
+pub(crate) fn volume_claim(
+    template: &PersistentVolumeClaim,
+    names: &mut Names,
+) -> (Name, Shared<VolumeClaim>) {
+    let claim = asked(&template.metadata, &template.spec, names);
+    (names.get(&template.metadata.name), Shared::new(claim))
 }
 
 /// Who mounts: a pod by its name and UID, or a pod of a workload that has no name yet.

@@ -114,6 +114,11 @@ impl Lowering {
             self.index_asks(&role.shape, &dependent, enter);
             self.index_priority(&role.priority, dependent, enter);
         }
+        self.index_names(key, record, enter);
+        if record.roles.iter().any(|role| !role.volume_claims.is_empty()) {
+            let namespace = key.object.namespace.clone();
+            change(&mut self.index.mounting, namespace, key.clone(), enter);
+        }
         // Its pods are part of it from now on, or no more; so are those of what it manages.
         let mut of = vec![key.clone()];
         of.extend(self.index.children.get(key).into_iter().flatten().cloned());

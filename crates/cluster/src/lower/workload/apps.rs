@@ -28,6 +28,7 @@ pub(super) fn stateful_set(set: &StatefulSet) -> Expansion<'_> {
         rank: Rank::From(start),
         ..RolePlan::numbered("", base, &set.spec.template, "spec.template.spec", wanted)
     };
+    let role = role.with_volume_claims(&set.spec.volume_claim_templates);
     // Its pod is made anew once the old one is gone.
     let mut expansion =
         Expansion { roles: vec![role], keeps_leaving: true, ..Expansion::default() };

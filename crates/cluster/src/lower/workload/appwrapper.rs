@@ -35,7 +35,7 @@ pub(super) fn app_wrapper<'a>(wrapper: &'a AppWrapper, context: &Context<'_, 'a>
             Some(Object::Workload(workload)) => {
                 let inner = expand(workload, &Context { created: false, ..*context });
                 // What is refused inside is not made.
-                if !inner.aside {
+                if !inner.aside && inner.roles.iter().all(|role| role.refused.is_empty()) {
                     compare(component, &inner, &at, &mut expansion);
                 }
                 take(inner, workload, &at, several, &mut expansion);
@@ -57,6 +57,7 @@ fn take<'a>(
     expansion: &mut Expansion<'a>,
 ) {
     let name = workload.metadata().name.as_str();
+    let path = |path: &str| format!("{at}.template.{path}");
     for role in inner.roles {
         let shown = match (several, role.name.is_empty()) {
             (true, true) => name.to_owned(),
@@ -68,11 +69,11 @@ fn take<'a>(
             at: format!("{at}.template.{}", role.at),
             wanted: if inner.aside { 0 } else { role.wanted },
             stands_for: Some(StandsFor::Object(workload.kind(), Some(name.into()))),
+            refused: role.refused.iter().map(|(s, p, text)| (*s, path(p), text.clone())).collect(),
             ..role
         });
     }
     expansion.keeps_leaving |= inner.keeps_leaving;
-    let path = |path: &str| format!("{at}.template.{path}");
     expansion.notes.extend(inner.notes.into_iter().map(|(s, p, text)| (s, path(&p), text)));
     // Whether it is a gang is said once, of all.
     let kept = inner.while_due.into_iter().filter(|(.., text)| !text.contains("declared a gang"));

@@ -60,6 +60,7 @@ pub(super) fn cron_job(cron: &CronJob, created: bool) -> Expansion<'_> {
         "spec.jobTemplate",
         "The CronJob makes a Job at each time that it names. One is planned, as if it were made now.",
     );
+    expansion.suspended(cron.spec.suspend, "spec.suspend", "CronJob");
     let spec = &cron.spec.job_template.spec;
     let at = "spec.jobTemplate.spec";
     expansion.gang = gang(spec.scheduling.as_ref(), at);

@@ -113,7 +113,8 @@ pub(super) fn training_job<'a>(sort: &Sort, job: &'a KubeflowJob) -> Expansion<'
     let roles = found(job, sort, &mut expansion);
     refusals(job, sort, &roles, &mut expansion);
     let masters = roles.iter().filter(|found| found.role == "Master");
-    let masters: u32 = masters.map(|found| found.spec.replicas.map_or(1, count)).sum();
+    let masters = masters.map(|found| found.spec.replicas.map_or(1, count));
+    let masters = masters.fold(0, u32::saturating_add);
     for Found { role, at, spec } in roles {
         let name = role.to_ascii_lowercase();
         let base = format!("{}-{name}", job.metadata.name);

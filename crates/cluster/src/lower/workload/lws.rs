@@ -42,6 +42,9 @@ pub(super) fn leader_worker_set(set: &LeaderWorkerSet) -> Expansion<'_> {
             ..RolePlan::numbered("worker", base, &template.worker_template, worker_at, wanted)
         });
     }
+    let claims = &template.volume_claim_templates;
+    let roles = std::mem::take(&mut expansion.roles).into_iter();
+    expansion.roles = roles.map(|role| role.with_volume_claims(claims)).collect();
     for name in [EXCLUSIVE, SUBGROUP_EXCLUSIVE] {
         if let Some(key) = set.metadata.annotations.get(name) {
             let message = format!(

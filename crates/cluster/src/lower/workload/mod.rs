@@ -9,8 +9,10 @@ mod batch;
 mod grove;
 mod jobset;
 mod kubeflow;
+mod labels;
 mod lws;
 mod marks;
+mod names;
 mod pods;
 mod ray;
 mod read;
@@ -18,14 +20,18 @@ mod recognise;
 mod record;
 mod template;
 mod volcano;
+mod volumes;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use phalanx_objects::core::PodTemplateSpec;
+use phalanx_objects::storage::PersistentVolumeClaim;
 use phalanx_objects::workload::{TrainingRuntime, Workload, WorkloadKind};
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::slice::Note;
+use super::valid;
 use crate::finding::Severity;
 use record::{Indexes, Places, Rank};
 
@@ -57,6 +63,8 @@ pub(crate) struct Expansion<'a> {
     pub(crate) gang: Option<String>,
     /// What is to be said of it.
     pub(crate) notes: Vec<Note>,
+    /// What the API server, or a webhook before it, would not let pass.
+    pub(crate) refused: Vec<Note>,
     /// What is to be said while pods of it are to be placed.
     pub(crate) while_due: Vec<Note>,
 }
@@ -86,12 +94,19 @@ pub(crate) struct RolePlan<'a> {
     pub(crate) stands_for: Option<StandsFor>,
     /// The role that must have ended before.
     pub(crate) after: Option<u16>,
+    /// The claims on volumes that each pod gets.
+    pub(crate) volume_claims: &'a [PersistentVolumeClaim],
+    /// Why its pods are never made.
+    pub(crate) refused: Vec<Note>,
+    /// The labels that the controller gives its pods.
+    pub(crate) labels: Vec<(&'static str, String)>,
 }
 
 impl<'a> RolePlan<'a> {
     /// The same with a template of its own.
     fn into_owned<'b>(self) -> RolePlan<'b> {
-        RolePlan { template: Cow::Owned(self.template.into_owned()), ..self }
+        let template = Cow::Owned(self.template.into_owned());
+        RolePlan { template, volume_claims: &[], ..self }
     }
 
     /// The one role of a workload whose pods have no index.
@@ -108,7 +123,21 @@ impl<'a> RolePlan<'a> {
             rank: Rank::None,
             stands_for: None,
             after: None,
+            volume_claims: &[],
+            refused: Vec::new(),
+            labels: Vec::new(),
         }
+    }
+
+    /// The same with claims on volumes for each pod. They stand in the place of volumes that are called
+    /// as they are.
+    fn with_volume_claims(mut self, claims: &'a [PersistentVolumeClaim]) -> Self {
+        let replaced = |name: &str| claims.iter().any(|claim| claim.metadata.name == name);
+        if self.template.spec.volumes.placed.iter().any(|volume| replaced(&volume.name)) {
+            self.template.to_mut().spec.volumes.placed.retain(|volume| !replaced(&volume.name));
+        }
+        self.volume_claims = claims;
+        self
     }
 
     /// A role whose pods are numbered from 0.
@@ -164,6 +193,15 @@ pub(crate) fn expand<'a>(workload: &'a Workload, context: &Context<'_, 'a>) -> E
         Workload::PodCliqueSet(of) => grove::pod_clique_set(of),
         Workload::AppWrapper(of) => appwrapper::app_wrapper(of, context),
     };
+    for role in &mut expansion.roles {
+        let labels = labels::of_role(workload, role);
+        role.labels.extend(labels);
+    }
+    // What the API server has made, it has not refused.
+    let unseen = !context.created;
+    for invalid in unseen.then(|| valid::workload(workload)).into_iter().flatten() {
+        expansion.refuse(&invalid.field, invalid.why);
+    }
     expansion.bound();
     expansion.mark(context.created);
     expansion
@@ -213,7 +251,7 @@ impl Expansion<'_> {
 
     /// What the API server, or a webhook before it, would not let pass.
     fn refuse(&mut self, at: &str, message: impl Into<String>) {
-        self.note(Severity::Error, at, message);
+        self.refused.push((Severity::Error, at.to_owned(), message.into()));
     }
 
     fn due(&mut self, severity: Severity, at: &str, message: impl Into<String>) {
@@ -250,6 +288,7 @@ impl Expansion<'_> {
             self.note(Severity::Error, "spec", message);
             self.roles.truncate(ROLES_MAX);
         }
+        self.tell_apart();
         let wanted = self.roles.iter().fold(0_u32, |sum, role| sum.saturating_add(role.wanted));
         for role in &mut self.roles {
             if role.wanted > left {
@@ -261,6 +300,25 @@ impl Expansion<'_> {
         if let Some(at) = cut {
             let message = format!(
                 "It wants {wanted} pods at a time. Phalanx plans the first {PODS_MAX} of them."
+            );
+            self.note(Severity::Error, &at, message);
+        }
+    }
+
+    /// No two pods have one name: of roles whose pods would, the first is planned.
+    fn tell_apart(&mut self) {
+        let mut seen = BTreeSet::new();
+        let mut twice = None;
+        for role in self.roles.iter_mut().filter(|role| role.wanted > 0) {
+            if !seen.insert((role.places.base.clone(), role.places.numbers)) {
+                twice.get_or_insert_with(|| (role.at.clone(), role.places.base.clone()));
+                role.wanted = 0;
+            }
+        }
+        if let Some((at, base)) = twice {
+            let message = format!(
+                "Its pods would have the names of others of it, such as {base}-0. Only the first of \
+                 them are planned."
             );
             self.note(Severity::Error, &at, message);
         }
@@ -278,15 +336,12 @@ impl Expansion<'_> {
             let at = if field.contains(' ') { "spec".to_owned() } else { field.clone() };
             self.while_due.push((Severity::Info, at, message));
         }
-        let refused = self.notes.iter().any(|(severity, ..)| *severity == Severity::Error);
-        if refused && !created && !self.aside {
-            for (severity, _, message) in &mut self.notes {
-                if *severity == Severity::Error && message.ends_with("is refused.") {
-                    message.push_str(" None of its pods is planned.");
-                    self.aside = true;
-                }
+        if !created && !self.aside {
+            for role in &mut self.roles {
+                role.refused.extend(self.refused.iter().cloned());
             }
         }
+        self.notes.append(&mut self.refused);
     }
 }
 

@@ -8,8 +8,8 @@ use phalanx_objects::workload::WorkloadKind;
 
 use super::super::Lowering;
 use super::super::record::{Life, Owner, PodRecord, Uid};
-use super::absorbs;
 use super::record::{Indexes, RoleRecord, StandsFor, WorkloadRecord};
+use super::{PODS_MAX, absorbs};
 
 /// How far owners are followed. The longest chain is AppWrapper, TrainJob, JobSet, Job.
 const CLIMB_MAX: usize = 8;
@@ -126,7 +126,7 @@ impl Lowering {
         let keys = std::iter::once(key).chain(absorbed.map(|(key, _)| key));
         let pods: BTreeSet<&PodKey> =
             keys.flat_map(|key| self.index.owned.get(key).into_iter().flatten()).collect();
-        let all = pods.into_iter().filter_map(|key| Some((key, self.objects.pods.get(key)?)));
+        let all = pods.into_iter().filter_map(|key| Some((key, &**self.objects.pods.get(key)?)));
         all.filter(move |(_, pod)| self.root_of_pod(pod).as_ref() == Some(key))
     }
 
@@ -250,9 +250,11 @@ impl Lowering {
             });
             let first = part.saturating_mul(per);
             let taken = mine.map(|held| held.index.and_then(|index| index.checked_sub(first)));
-            let due = missing(number, indexes.as_ref(), taken);
+            // No more than can be planned, whatever one Job says.
+            let due = missing(number.min(PODS_MAX), indexes.as_ref(), taken);
             all.extend(due.into_iter().filter_map(|index| first.checked_add(index)));
         }
+        all.truncate(PODS_MAX as usize);
         all
     }
 
@@ -290,17 +292,6 @@ impl Lowering {
             self.due(key, record).get(usize::from(role)).map_or(0, Vec::len)
         };
         u32::try_from(number).unwrap_or(u32::MAX)
-    }
-
-    /// The name of a pod that is to be made. One that some object has already is given another end,
-    /// which no generated name has.
-    pub(crate) fn planned_name(&self, key: &GroupKey, name: &str) -> Name {
-        let object = Scoped { namespace: key.object.namespace.clone(), name: Name::new(name) };
-        let pod = PodKey(object);
-        if self.objects.pods.contains_key(&pod) {
-            return Name::new(&format!("{name}-plan"));
-        }
-        pod.0.name
     }
 }
 

@@ -6,12 +6,14 @@ use phalanx_engine::{GroupKey, Shared};
 use phalanx_objects::core::PodTemplateSpec;
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::topology::ALIGN_ANNOTATION;
-use phalanx_objects::workload::{Workload, WorkloadKind};
+use phalanx_objects::workload::Workload;
 
+use super::super::admission::Made;
 use super::super::claim::Wish;
 use super::super::meant::PodLabels;
 use super::super::pod::{PodReader, wish};
 use super::super::record::{Header, Uid};
+use super::super::volumes::volume_claim;
 use super::{Expansion, RolePlan, RoleRecord, WorkloadRecord, manager};
 use crate::finding::{Severity, Source};
 
@@ -50,14 +52,18 @@ impl PodReader<'_> {
         if spec.active_deadline_seconds.is_none() && role.deadline_seconds.is_some() {
             spec.to_mut().active_deadline_seconds = role.deadline_seconds;
         }
-        let labels = self.labels_of(workload, &role.template.metadata);
+        let labels = self.labels_of(workload, &role);
         let template = Arc::new(PodTemplateSpec {
             metadata: role.template.metadata.clone(),
             spec: spec.clone().into_owned(),
         });
         let at = role.at.strip_suffix("spec").unwrap_or(&role.at);
-        let (shape, draft) = self.admitted(&labels, at, template);
+        let made = Made::Of(template);
+        let (shape, draft) = self.admitted(&labels, at, made, role.refused.into());
+        let claims = role.volume_claims.iter();
+        let volume_claims = claims.map(|claim| volume_claim(claim, self.names)).collect();
         RoleRecord {
+            volume_claims,
             name: self.names.get(&role.name),
             sign: self.names.get(&role.sign),
             shape,
@@ -75,22 +81,13 @@ impl PodReader<'_> {
         }
     }
 
-    /// The labels of the pods of a role: those of their template, and those that the job controller
-    /// gives all pods of a Job.
-    fn labels_of(&mut self, workload: &Workload, template: &ObjectMeta) -> Shared<PodLabels> {
-        let meta = workload.metadata();
-        let mut labels = template.labels.clone();
-        if workload.kind() == WorkloadKind::Job {
-            for key in ["batch.kubernetes.io/job-name", "job-name"] {
-                labels.insert(key.to_owned(), meta.name.clone());
-            }
-            for key in ["batch.kubernetes.io/controller-uid", "controller-uid"] {
-                if !meta.uid.is_empty() {
-                    labels.insert(key.to_owned(), meta.uid.clone());
-                }
-            }
-        }
-        self.labels(&meta.namespace, &labels)
+    /// The labels of the pods of a role: those of their template, and those that the controller gives
+    /// them.
+    fn labels_of(&mut self, workload: &Workload, role: &RolePlan<'_>) -> Shared<PodLabels> {
+        let mut labels = role.template.metadata.labels.clone();
+        let own = role.labels.iter();
+        labels.extend(own.map(|(key, value)| ((*key).to_owned(), value.clone())));
+        self.labels(&workload.metadata().namespace, &labels)
     }
 
     /// The wish on the workload itself, which holds for those of its pods that have none.

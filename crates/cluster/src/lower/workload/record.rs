@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use phalanx_engine::{GroupKey, Name, Shared};
+use phalanx_engine::{GroupKey, Name, Shared, VolumeClaim};
 use phalanx_objects::workload::WorkloadKind;
 
 use super::super::admission::Draft;
@@ -56,6 +56,8 @@ pub(crate) struct RoleRecord {
     pub(crate) stands_for: Option<StandsFor>,
     /// The role that must have ended before.
     pub(crate) after: Option<u16>,
+    /// The claims on volumes that each pod gets: the name before the pod's, and what is asked.
+    pub(crate) volume_claims: Box<[(Name, Shared<VolumeClaim>)]>,
 }
 
 /// How a pod's index in its role goes with its name, and with the numbers that its labels say.
@@ -72,7 +74,7 @@ pub(crate) struct Places {
 }
 
 /// The numbers in a pod's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Numbers {
     /// None: there is but one pod.
     Bare,

@@ -198,7 +198,7 @@ fn unbound(state: &State, mounted: &VolumeUse, emptied: bool) -> Option<Stopped>
     let Found::Claim(claim, decided) = find(state, mounted, emptied) else { return None };
     let class = state.storage.class(claim);
     let bound = claim.volume.is_some() && claim.bound;
-    let waits = class.is_some_and(|class| class.waits) && claim.volume.is_none();
+    let waits = state.storage.waits(claim);
     if emptied || bound || waits || decided.is_some() {
         return None;
     }
@@ -251,8 +251,7 @@ fn binding(
         Some(Decided::Made(node)) => selected = selected.or_else(|| Some(node.clone())),
         None => {}
     }
-    let waits = state.storage.class(claim).is_some_and(|class| class.waits);
-    if !waits || claim.volume.is_some() {
+    if !state.storage.waits(claim) {
         return Binding::Open;
     }
     let class = Name::new(state.storage.class_name(claim));

@@ -1,0 +1,183 @@
+//! Spread constraints that can't be met: over a label that no node has, or with fewer domains than the
+//! workload's pods need.
+//!
+//! A domain of nodes that none of the pods may go to stays empty, and keeps the others from getting
+//! more than `maxSkew` pods; so does a `minDomains` above the number of domains (PodTopologySpread).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use phalanx_objects::core::{
+    LabelSelector, LabelSelectorOperator, Node, NodeInclusionPolicy, TopologySpreadConstraint,
+    UnsatisfiableConstraintAction,
+};
+use phalanx_objects::meta::Labels;
+
+use super::bench::Bench;
+use super::claims::Waiting;
+use super::near::{cut, meant, quoted};
+use super::nodes::{Fleet, bears_taints, meets};
+use super::{Lint, Rule};
+use crate::finding::Severity;
+use crate::words::count;
+
+/// How many domains a finding names.
+const DOMAINS_SHOWN: usize = 3;
+
+pub(super) fn find(bench: &Bench<'_>, fleet: &Fleet<'_>, found: &mut Vec<Lint>) {
+    for waiting in &bench.waiting {
+        let wanted = bench.world.lowering().pods_wanted(&waiting.reference, &waiting.at);
+        for (index, constraint) in waiting.spec.topology_spread_constraints.iter().enumerate() {
+            if constraint.when_unsatisfiable == UnsatisfiableConstraintAction::DoNotSchedule {
+                let told = keyless(fleet, waiting, constraint)
+                    .map(|message| (Severity::Error, "topologyKey", message));
+                let told = told.or_else(|| crowded(fleet, waiting, constraint, wanted.into()));
+                let Some((severity, field, message)) = told else { continue };
+                let path = format!("{}.topologySpreadConstraints[{index}].{field}", waiting.at);
+                let place = (&waiting.reference, waiting.source);
+                let lint = Lint::new(Rule::SpreadUnmet, place, &path, message);
+                found.push(lint.graded(severity));
+            }
+        }
+    }
+}
+
+/// A label that no node has to which the pods may go.
+fn keyless(
+    fleet: &Fleet<'_>,
+    waiting: &Waiting<'_>,
+    constraint: &TopologySpreadConstraint,
+) -> Option<String> {
+    let key = constraint.topology_key.as_str();
+    let open = || fleet.nodes.iter().filter(|node| meets(node, waiting.spec));
+    let has = |node: &&&Node| node.metadata.labels.contains_key(key);
+    if open().next().is_none() || open().any(|node| has(&node)) {
+        return None;
+    }
+    let hint = if fleet.labels.contains_key(key) {
+        "The nodes that have it are kept out by the node selector or the node affinity.".to_owned()
+    } else {
+        match meant(key, fleet.labels.keys().copied()) {
+            Some(near) => format!("If `{}` is meant, name that.", cut(near)),
+            None => "Spread over a label that the nodes have, or wish for it (ScheduleAnyway)."
+                .to_owned(),
+        }
+    };
+    Some(format!(
+        "No node that the pods may go to has the label {}, over which the constraint spreads them, and \
+         nodes without it hold none of them. {hint}",
+        cut(key)
+    ))
+}
+
+/// More pods than the constraint lets into the domains that are open to them.
+fn crowded(
+    fleet: &Fleet<'_>,
+    waiting: &Waiting<'_>,
+    constraint: &TopologySpreadConstraint,
+    wanted: u64,
+) -> Option<(Severity, &'static str, String)> {
+    // Pods that do not count themselves are kept apart by nothing.
+    let selector = constraint.label_selector.as_ref()?;
+    let own = waiting.metadata.last().map(|(metadata, _)| &metadata.labels)?;
+    if !selects(selector, own) {
+        return None;
+    }
+    let domains = domains(fleet.nodes, waiting, constraint);
+    let (all, open) = (domains.len() as u64, domains.values().filter(|open| **open).count() as u64);
+    let least = u64::try_from(constraint.min_domains.unwrap_or(1)).unwrap_or(1);
+    let skew = u64::try_from(constraint.max_skew).unwrap_or(0);
+    let few = all < least;
+    let most = open.saturating_mul(skew);
+    if (open == all && !few) || wanted <= most || open == 0 {
+        return None;
+    }
+    let there = match all {
+        1 => "1 domain".to_owned(),
+        all => format!("{all} domains"),
+    };
+    let key = cut(&constraint.topology_key);
+    let (field, why) = if few {
+        let why = format!(
+            "The constraint wants {least} domains of {key}, and the input has {there} for the pods: while \
+             there are fewer, each holds at most {}",
+            count(skew, "pod", "pods")
+        );
+        ("minDomains", why)
+    } else {
+        let shut: Vec<&str> =
+            domains.iter().filter(|(_, open)| !**open).map(|(name, _)| *name).collect();
+        let (subject, stay) = match shut.len() {
+            1 => ("domain", "It stays"),
+            _ => ("domains", "They stay"),
+        };
+        let why = format!(
+            "The {subject} {} of {key} counts, and the pods may go to no node of it, for its nodes are \
+             cordoned or tainted. {stay} empty, so that each other domain holds at most {}",
+            quoted(&shut, DOMAINS_SHOWN),
+            count(skew, "pod", "pods")
+        );
+        let why = if shut.len() == 1 { why } else { why.replacen(" counts,", " count,", 1) };
+        ("maxSkew", why.replacen("no node of it, for its", no_node(shut.len()), 1))
+    };
+    let then = if few {
+        "Lower minDomains, or raise maxSkew."
+    } else {
+        "Set nodeTaintsPolicy: Honor, so that such domains do not count, or raise maxSkew."
+    };
+    let message = format!(
+        "{why}: {most} of the {wanted} pods that the workload wants fit, as long as no pods beside them \
+         count. {then}"
+    );
+    Some((Severity::Warning, field, message))
+}
+
+fn no_node(domains: usize) -> &'static str {
+    if domains == 1 { "no node of it, for its" } else { "no node of them, for their" }
+}
+
+/// The domains that count, and whether the pods may go to a node of each.
+fn domains<'n>(
+    nodes: &[&'n Node],
+    waiting: &Waiting<'_>,
+    constraint: &TopologySpreadConstraint,
+) -> BTreeMap<&'n str, bool> {
+    let spec = waiting.spec;
+    let keys: BTreeSet<&str> = spec
+        .topology_spread_constraints
+        .iter()
+        .filter(|one| one.when_unsatisfiable == UnsatisfiableConstraintAction::DoNotSchedule)
+        .map(|one| one.topology_key.as_str())
+        .collect();
+    let affine = constraint.node_affinity_policy != Some(NodeInclusionPolicy::Ignore);
+    let taintless = constraint.node_taints_policy == Some(NodeInclusionPolicy::Honor);
+    let mut domains = BTreeMap::new();
+    for node in nodes {
+        let labels = &node.metadata.labels;
+        let (meets, bears) = (meets(node, spec), bears_taints(node, spec));
+        let counts = keys.iter().all(|key| labels.contains_key(*key))
+            && (meets || !affine)
+            && (bears || !taintless);
+        let Some(domain) = labels.get(&constraint.topology_key).filter(|_| counts) else {
+            continue;
+        };
+        *domains.entry(domain.as_str()).or_insert(false) |= meets && bears;
+    }
+    domains
+}
+
+/// Whether a selector means pods with these labels.
+fn selects(selector: &LabelSelector, labels: &Labels) -> bool {
+    let exact = selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
+    exact
+        && selector.match_expressions.iter().all(|requirement| {
+            let value = labels.get(&requirement.key);
+            let among = value.is_some_and(|value| requirement.values.contains(value));
+            match requirement.operator {
+                LabelSelectorOperator::In => among,
+                LabelSelectorOperator::NotIn => !among,
+                LabelSelectorOperator::Exists => value.is_some(),
+                LabelSelectorOperator::DoesNotExist => value.is_none(),
+                LabelSelectorOperator::Unset | LabelSelectorOperator::Other(_) => false,
+            }
+        })
+}

@@ -1,0 +1,185 @@
+//! Volumes that pin a workload to nodes without room, while others have it: a PersistentVolumeClaim
+//! is bound to a volume that can be used from some nodes only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use phalanx_objects::core::{Node, ResourceList};
+use phalanx_objects::storage::{PersistentVolume, PersistentVolumeClaim};
+use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
+
+use super::bench::Bench;
+use super::claims::Waiting;
+use super::near::{cut, quoted};
+use super::nodes::{Fleet, bears_taints, meets, term_holds};
+use super::{Lint, Rule};
+use crate::lower::pod_requests;
+use crate::words::list;
+use crate::world::World;
+
+/// How many nodes a finding names.
+const NODES_SHOWN: usize = 3;
+
+pub(super) fn find(bench: &Bench<'_>, fleet: &Fleet<'_>, found: &mut Vec<Lint>) {
+    let mut room = None;
+    for waiting in &bench.waiting {
+        let pins = pins(bench.world, fleet, waiting);
+        if pins.is_empty() {
+            continue;
+        }
+        let room = room.get_or_insert_with(|| Room::of(bench.world, fleet));
+        found.extend(told(fleet, waiting, &pins, room));
+    }
+}
+
+/// A claim with its volume, and the nodes from which that can be used.
+struct Pin<'w> {
+    claim: &'w str,
+    volume: &'w str,
+    nodes: BTreeSet<&'w str>,
+}
+
+/// The claims of a pod whose volumes can't be used from every node.
+fn pins<'w>(world: &'w World, fleet: &Fleet<'w>, waiting: &Waiting<'w>) -> Vec<Pin<'w>> {
+    let volumes = waiting.spec.volumes.placed.iter();
+    let named = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
+    named
+        .filter_map(|source| {
+            let claim = claim(world, &waiting.reference.namespace, &source.claim_name)?;
+            let volume = volume(world, &claim.spec.volume_name)?;
+            let required = volume.spec.node_affinity.as_ref()?.required.as_ref()?;
+            let usable = |node: &&&Node| {
+                required.node_selector_terms.iter().any(|term| term_holds(term, node))
+            };
+            let nodes = fleet.nodes.iter().filter(usable);
+            let nodes: BTreeSet<&str> = nodes.map(|node| node.metadata.name.as_str()).collect();
+            let pinned = nodes.len() < fleet.nodes.len();
+            let volume = claim.spec.volume_name.as_str();
+            pinned.then_some(Pin { claim: &source.claim_name, volume, nodes })
+        })
+        .collect()
+}
+
+fn claim<'w>(world: &'w World, namespace: &str, name: &str) -> Option<&'w PersistentVolumeClaim> {
+    let kind = Kind::PersistentVolumeClaim;
+    let (namespace, name) = (namespace.to_owned(), name.to_owned());
+    match world.objects()?.get(&ObjectRef { kind, namespace, name }) {
+        Some(Object::PersistentVolumeClaim(claim)) => Some(claim),
+        Some(_) | None => None,
+    }
+}
+
+fn volume<'w>(world: &'w World, name: &str) -> Option<&'w PersistentVolume> {
+    let kind = Kind::PersistentVolume;
+    let (namespace, name) = (String::new(), name.to_owned());
+    match world.objects()?.get(&ObjectRef { kind, namespace, name }) {
+        Some(Object::PersistentVolume(volume)) => Some(volume),
+        Some(_) | None => None,
+    }
+}
+
+/// What is free on each node: allocatable minus the sum of requests.
+struct Room<'w> {
+    nodes: BTreeMap<&'w str, (&'w ResourceList, ResourceList)>,
+}
+
+/// What a node lacks.
+struct Lack {
+    resource: String,
+    free: Quantity,
+    allocatable: Quantity,
+    asked: Quantity,
+}
+
+impl<'w> Room<'w> {
+    fn of(world: &'w World, fleet: &Fleet<'w>) -> Self {
+        let nodes = fleet.nodes.iter().map(|node| {
+            let status = &node.status;
+            let all = match status.allocatable.is_empty() {
+                true => &status.capacity,
+                false => &status.allocatable,
+            };
+            (node.metadata.name.as_str(), (all, ResourceList::new()))
+        });
+        let mut nodes: BTreeMap<&str, (&ResourceList, ResourceList)> = nodes.collect();
+        for object in world.objects().into_iter().flat_map(|objects| objects.of_kind(Kind::Pod)) {
+            let Object::Pod(pod) = object else { continue };
+            let Some((_, used)) = nodes.get_mut(pod.spec.node_name.as_str()) else { continue };
+            if pod.status.phase.is_terminal() {
+                continue;
+            }
+            for (name, amount) in pod_requests(&pod.spec) {
+                let slot = used.entry(name).or_default();
+                *slot = slot.checked_add(&amount).unwrap_or((*slot).max(amount));
+            }
+        }
+        Self { nodes }
+    }
+
+    /// The first resource of which the node has too little free; the device first.
+    fn lack(&self, node: &str, asked: &ResourceList) -> Option<Lack> {
+        let (all, used) = self.nodes.get(node)?;
+        let of = |list: &ResourceList, name: &str| list.get(name).copied().unwrap_or_default();
+        let mut lacks =
+            asked.iter().filter(|(_, amount)| amount.sign() > 0).filter_map(|(resource, asked)| {
+                let (allocatable, used) = (of(all, resource), of(used, resource));
+                let free = allocatable.checked_sub(&used).unwrap_or_default();
+                let resource = resource.clone();
+                (free < *asked).then_some(Lack { resource, free, allocatable, asked: *asked })
+            });
+        // Devices are what is scarce; their names have a domain, which sorts after `cpu`.
+        lacks.by_ref().max_by_key(|lack| lack.resource.contains('/'))
+    }
+}
+
+fn told(
+    fleet: &Fleet<'_>,
+    waiting: &Waiting<'_>,
+    pins: &[Pin<'_>],
+    room: &Room<'_>,
+) -> Option<Lint> {
+    let asked = pod_requests(waiting.spec);
+    let open = fleet.nodes.iter().filter(|node| meets(node, waiting.spec));
+    let open: Vec<&str> = open
+        .filter(|node| bears_taints(node, waiting.spec))
+        .map(|node| node.metadata.name.as_str())
+        .collect();
+    let within = |node: &&&str| pins.iter().all(|pin| pin.nodes.contains(**node));
+    let (reached, others): (Vec<&str>, Vec<&str>) = open.iter().partition(|node| within(node));
+    let lacks: Vec<(&str, Lack)> =
+        reached.iter().filter_map(|node| Some((*node, room.lack(node, &asked)?))).collect();
+    // Where a node that the volume reaches has room, or no other would have any, the volume is not
+    // what keeps the pod waiting. What no node could ever hold is told elsewhere.
+    let could = lacks.iter().any(|(_, lack)| lack.allocatable >= lack.asked);
+    let free: Vec<&str> =
+        others.into_iter().filter(|node| room.lack(node, &asked).is_none()).collect();
+    if lacks.len() < reached.len() || !could || free.is_empty() {
+        return None;
+    }
+    let (node, lack) = lacks.first()?;
+    let bound: Vec<String> = pins
+        .iter()
+        .map(|pin| format!("{} (PersistentVolume {})", cut(pin.claim), cut(pin.volume)))
+        .collect();
+    let only = match reached.as_slice() {
+        [one] => format!("{one} alone"),
+        several => format!("{} nodes alone, such as {node}", several.len()),
+    };
+    let has = match reached.as_slice() {
+        [_] => "which has".to_owned(),
+        _ => format!("none of which has room: {node} has"),
+    };
+    let message = format!(
+        "The pods are pinned by the volume of PersistentVolumeClaim {}: it can be used from {only}, \
+         {has} {} of {} {} free where a pod asks for {}. Other nodes have room ({}), and the volume \
+         is not there. Use a volume that those nodes reach, or copy the data.",
+        list(&bound),
+        lack.free,
+        lack.allocatable,
+        cut(&lack.resource),
+        lack.asked,
+        quoted(&free, NODES_SHOWN),
+    );
+    let path = format!("{}.volumes", waiting.at);
+    let place = (&waiting.reference, waiting.source);
+    Some(Lint::new(Rule::VolumePinsPods, place, &path, message))
+}
