@@ -2,6 +2,7 @@
 //! Which text may be replaced, others know: here it is told in what place each stands, and whether
 //! the expression only compares texts or takes them apart.
 
+use crate::functions::strings::quoted;
 use crate::lexer::{Token, TokenKind, lex};
 
 /// Functions and macros to which a text is a whole: an expression of these and of comparisons for
@@ -180,22 +181,6 @@ fn blank(text: &str) -> String {
         }
     };
     text.split_inclusive('\n').map(line).collect()
-}
-
-/// A text as CEL writes it.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out += "\\\"",
-            '\\' => out += "\\\\",
-            '\n' => out += "\\n",
-            '\r' => out += "\\r",
-            '\t' => out += "\\t",
-            _ => out.push(c),
-        }
-    }
-    out + "\""
 }
 
 #[cfg(test)]

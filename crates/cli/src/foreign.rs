@@ -63,15 +63,8 @@ impl Foreign {
     pub(crate) fn tell(&mut self, left: &Left, findings: &mut Findings) {
         self.end();
         for Unreadable { path, error } in &left.lost {
-            let view = FindingView {
-                severity: "error".to_owned(),
-                object: None,
-                file: Some(path.clone()),
-                line: None,
-                path: None,
-                message: format!("This can't be read: {error}. The rest of the input is."),
-            };
-            findings.push(view, None);
+            let message = format!("This can't be read: {error}. The rest of the input is.");
+            findings.push(of_file("error", path, message), None);
         }
         if let Some(first) = left.archives.first() {
             let these = match left.archives.len() {
@@ -80,34 +73,31 @@ impl Foreign {
                     "{all} archives lie in directories and are not opened; this is the first"
                 ),
             };
-            let view = FindingView {
-                severity: "info".to_owned(),
-                object: None,
-                file: Some(first.clone()),
-                line: None,
-                path: None,
-                message: format!(
-                    "{these}. Name it with -f where it is no copy of what lies beside it."
-                ),
-            };
-            findings.push(view, None);
+            let message =
+                format!("{these}. Name it with -f where it is no copy of what lies beside it.");
+            findings.push(of_file("info", first, message), None);
         }
         let Some(first) = &self.first else { return };
         let (holds, are) = if self.none == 1 { ("holds", "is") } else { ("hold", "are") };
-        let of = count(self.found, "file", "files");
-        let view = FindingView {
-            severity: "info".to_owned(),
-            object: None,
-            file: Some(first.clone()),
-            line: None,
-            path: None,
-            message: format!(
-                "{} of {of} in directories {holds} no object of Kubernetes and {are} left out{}.",
-                self.none,
-                if self.none == 1 { "" } else { "; this is the first" },
-            ),
-        };
-        findings.push(view, None);
+        let message = format!(
+            "{} of {} in directories {holds} no object of Kubernetes and {are} left out{}.",
+            self.none,
+            count(self.found, "file", "files"),
+            if self.none == 1 { "" } else { "; this is the first" },
+        );
+        findings.push(of_file("info", first, message), None);
+    }
+}
+
+/// Something about a file as a whole.
+fn of_file(severity: &str, file: &str, message: String) -> FindingView {
+    FindingView {
+        severity: severity.to_owned(),
+        object: None,
+        file: Some(file.to_owned()),
+        line: None,
+        path: None,
+        message,
     }
 }
 

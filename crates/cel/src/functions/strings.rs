@@ -182,6 +182,11 @@ pub(crate) fn trim<'a>(args: &[Value<'a>], meter: &mut Meter) -> Outcome<'a> {
 /// The text as a literal that gives it.
 pub(crate) fn quote<'a>(args: &[Value<'a>], meter: &mut Meter) -> Outcome<'a> {
     let [Value::Str(text)] = args else { return Err(NO_OVERLOAD) };
+    made(quoted(text), meter)
+}
+
+/// A text as a literal in double quotes.
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match escape(c) {
@@ -190,7 +195,7 @@ pub(crate) fn quote<'a>(args: &[Value<'a>], meter: &mut Meter) -> Outcome<'a> {
         }
     }
     out.push('"');
-    made(out, meter)
+    out
 }
 
 /// How a literal in double quotes writes a character that has a short escape.

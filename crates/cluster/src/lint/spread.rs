@@ -7,10 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_objects::core::{
-    LabelSelector, LabelSelectorOperator, Node, NodeInclusionPolicy, TopologySpreadConstraint,
-    UnsatisfiableConstraintAction,
+    Node, NodeInclusionPolicy, TopologySpreadConstraint, UnsatisfiableConstraintAction,
 };
-use phalanx_objects::meta::Labels;
 
 use super::bench::Bench;
 use super::claims::Waiting;
@@ -18,6 +16,7 @@ use super::near::{cut, meant, quoted};
 use super::nodes::{Fleet, bears_taints, meets};
 use super::{Lint, Rule};
 use crate::finding::Severity;
+use crate::lower::unmet;
 use crate::words::count;
 
 /// How many domains a finding names.
@@ -79,7 +78,7 @@ fn crowded(
     // Pods that do not count themselves are kept apart by nothing.
     let selector = constraint.label_selector.as_ref()?;
     let own = waiting.metadata.last().map(|(metadata, _)| &metadata.labels)?;
-    if !selects(selector, own) {
+    if unmet(selector, own).is_some() {
         return None;
     }
     let domains = domains(fleet.nodes, waiting, constraint);
@@ -106,18 +105,17 @@ fn crowded(
     } else {
         let shut: Vec<&str> =
             domains.iter().filter(|(_, open)| !**open).map(|(name, _)| *name).collect();
-        let (subject, stay) = match shut.len() {
-            1 => ("domain", "It stays"),
-            _ => ("domains", "They stay"),
+        let (subject, counts, them, stay) = match shut.len() {
+            1 => ("domain", "counts", "it, for its", "It stays"),
+            _ => ("domains", "count", "them, for their", "They stay"),
         };
         let why = format!(
-            "The {subject} {} of {key} counts, and the pods may go to no node of it, for its nodes are \
+            "The {subject} {} of {key} {counts}, and the pods may go to no node of {them} nodes are \
              cordoned or tainted. {stay} empty, so that each other domain holds at most {}",
             quoted(&shut, DOMAINS_SHOWN),
             count(skew, "pod", "pods")
         );
-        let why = if shut.len() == 1 { why } else { why.replacen(" counts,", " count,", 1) };
-        ("maxSkew", why.replacen("no node of it, for its", no_node(shut.len()), 1))
+        ("maxSkew", why)
     };
     let then = if few {
         "Lower minDomains, or raise maxSkew."
@@ -129,10 +127,6 @@ fn crowded(
          count. {then}"
     );
     Some((Severity::Warning, field, message))
-}
-
-fn no_node(domains: usize) -> &'static str {
-    if domains == 1 { "no node of it, for its" } else { "no node of them, for their" }
 }
 
 /// The domains that count, and whether the pods may go to a node of each.
@@ -163,21 +157,4 @@ fn domains<'n>(
         *domains.entry(domain.as_str()).or_insert(false) |= meets && bears;
     }
     domains
-}
-
-/// Whether a selector means pods with these labels.
-fn selects(selector: &LabelSelector, labels: &Labels) -> bool {
-    let exact = selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
-    exact
-        && selector.match_expressions.iter().all(|requirement| {
-            let value = labels.get(&requirement.key);
-            let among = value.is_some_and(|value| requirement.values.contains(value));
-            match requirement.operator {
-                LabelSelectorOperator::In => among,
-                LabelSelectorOperator::NotIn => !among,
-                LabelSelectorOperator::Exists => value.is_some(),
-                LabelSelectorOperator::DoesNotExist => value.is_none(),
-                LabelSelectorOperator::Unset | LabelSelectorOperator::Other(_) => false,
-            }
-        })
 }

@@ -119,7 +119,7 @@ impl<'w> Room<'w> {
     fn lack(&self, node: &str, asked: &ResourceList) -> Option<Lack> {
         let (all, used) = self.nodes.get(node)?;
         let of = |list: &ResourceList, name: &str| list.get(name).copied().unwrap_or_default();
-        let mut lacks =
+        let lacks =
             asked.iter().filter(|(_, amount)| amount.sign() > 0).filter_map(|(resource, asked)| {
                 let (allocatable, used) = (of(all, resource), of(used, resource));
                 let free = allocatable.checked_sub(&used).unwrap_or_default();
@@ -127,7 +127,7 @@ impl<'w> Room<'w> {
                 (free < *asked).then_some(Lack { resource, free, allocatable, asked: *asked })
             });
         // Devices are what is scarce; their names have a domain, which sorts after `cpu`.
-        lacks.by_ref().max_by_key(|lack| lack.resource.contains('/'))
+        lacks.max_by_key(|lack| lack.resource.contains('/'))
     }
 }
 

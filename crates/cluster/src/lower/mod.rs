@@ -63,7 +63,8 @@ use workload::WorkloadRecord;
 
 pub(crate) use absorb::conditions_of;
 pub(crate) use admission::{
-    Added, Asker, Bound, DEVICES as QUOTA_DEVICES, Excess, Kept, QuotaVerdict, Refusal, Violations,
+    Added, Asker, Bound, DEVICES as QUOTA_DEVICES, ENFORCE_LABEL, Excess, Kept, Level,
+    QuotaVerdict, Refusal, Violations,
 };
 pub(crate) use amount::{device_kind, is_device_counter, is_extended, requests as pod_requests};
 pub use claim::SpecText;
@@ -75,6 +76,7 @@ pub(crate) use meant::{LabelRule, PodSet, Requirement};
 pub(crate) use pools::PoolTrouble;
 pub(crate) use selector::unite;
 pub(crate) use settle::workload_kind;
+pub(crate) use valid::unmet;
 pub(crate) use workload::{manager, metas, pod_spec, recognise};
 
 /// Something that happened to an object.

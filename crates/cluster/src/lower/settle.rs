@@ -557,13 +557,13 @@ impl Lowering {
             let (admits, never) = (self.admits(&dependent), self.never_admitted(&dependent));
             notes.extend(self.admission_notes(Some(&role.draft), &dependent));
             let missing = due.get(at).map_or(&[][..], Vec::as_slice);
+            let found = self.claims_planned(&key.object.namespace, shape);
             let mut before = 0_u32;
             for run in self.runs(&key.object.namespace, role, missing) {
-                let found = self.claims_planned(&key.object.namespace, shape);
                 let of = (&**shape, &role.labels);
                 let volumes = self.volumes_of(&key.object.namespace, role, run);
                 let (request, _) =
-                    self.request(of, &record.wish, found, &served, never.clone(), volumes);
+                    self.request(of, &record.wish, found.clone(), &served, never.clone(), volumes);
                 let first = run.first().and_then(|index| role.rank.of(*index));
                 let max = u32::try_from(run.len()).unwrap_or(u32::MAX);
                 // Those that are admitted are the first.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::reading::Reading;
 use super::vocabulary::{API_WORDS, ROLE_WORDS};
+use crate::lower::{ENFORCE_LABEL, Level};
 
 /// What becomes of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +93,6 @@ const ROLES: [&str; 5] = [
     "training.kubeflow.org/job-role",
     "training.kubeflow.org/replica-type",
 ];
-
-/// The label of a namespace by which PodSecurity refuses pods.
-const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
 
 /// The annotation of a namespace that gives its pods a node selector: `KEY=VALUE,KEY=VALUE`.
 const NODE_SELECTOR: &str = "scheduler.alpha.kubernetes.io/node-selector";
@@ -239,7 +237,7 @@ impl Walk<'_> {
         let role = ROLES.contains(&key) && ROLE_WORDS.contains(&value);
         // The levels of PodSecurity.
         let level =
-            key == POD_SECURITY && matches!(value, "privileged" | "baseline" | "restricted");
+            key == ENFORCE_LABEL && (value == "privileged" || Level::parse(value).is_some());
         if role || level { Act::Keep } else { self.of_value(value) }
     }
 

@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::{Example, Facts, NodeReport, Only, PodKey, Reason, Report, Status};
+use phalanx_engine::{
+    Example, Facts, NodeReport, Only, PodKey, Reason, Report, Status, VolumeFacts,
+};
 
-/// The text about a pod in a cluster of so many nodes; none where kube-scheduler would place it, would not try it, or would end the
-/// attempt in an error.
+/// The text about a pod in a cluster of so many nodes; of a pod that gates keep back, that of its
+/// condition. None where kube-scheduler would place the pod, or end the attempt in an error.
 pub(crate) fn fit_error(report: &Report, nodes: usize, pod: &PodKey) -> Option<String> {
     if report.object.iter().any(|(reason, _)| *reason == Reason::Gated) {
         return Some("Scheduling is blocked due to non-empty scheduling gates".to_owned());
@@ -20,7 +22,7 @@ pub(crate) fn fit_error(report: &Report, nodes: usize, pod: &PodKey) -> Option<S
     }
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for node in &report.nodes {
-        for text in of_node(node, report.only.as_ref())? {
+        for text in of_node(node, report.only.as_ref(), pod)? {
             *counts.entry(text).or_default() += 1;
         }
     }
@@ -33,8 +35,7 @@ pub(crate) fn fit_error(report: &Report, nodes: usize, pod: &PodKey) -> Option<S
 
 /// What a PreFilter says; outer none where each lets the pod pass, inner none where no attempt ends so.
 fn before_nodes(report: &Report, pod: &PodKey) -> Option<Option<String>> {
-    let conflict = |(reason, _): &&(Reason, Example)| *reason == Reason::NodeAffinity;
-    if report.object.iter().any(|stopped| conflict(&stopped)) {
+    if report.object.iter().any(|(reason, _)| *reason == Reason::NodeAffinity) {
         return Some(Some("pod affinity terms conflict".to_owned()));
     }
     if let Some(only) = report.only.as_ref().filter(|only| only.nodes.is_empty()) {
@@ -45,97 +46,11 @@ fn before_nodes(report: &Report, pod: &PodKey) -> Option<Option<String>> {
     if *reason == Reason::NoNodes {
         return None;
     }
-    Some(of_object(*reason, example, pod))
-}
-
-/// What kube-scheduler says of a pod's own volumes.
-#[expect(clippy::too_many_lines, reason = "all of them in one match")]
-fn of_object(reason: Reason, example: &Example, pod: &PodKey) -> Option<String> {
-    let Facts::Volume(facts) = &example.facts else { return None };
-    let claim = &facts.claim;
-    let volume = facts.volume.as_ref().map(ToString::to_string).unwrap_or_default();
-    let named = format!("persistentvolumeclaim \"{claim}\"");
-    let namespace = &pod.0.namespace;
-    Some(match reason {
-        Reason::VolumeClaimMissing => format!("{named} not found"),
-        Reason::VolumeClaimNotMade => {
-            format!("waiting for ephemeral volume controller to create the {named}")
-        }
-        Reason::VolumeClaimLost => {
-            format!("{named} bound to non-existent persistentvolume \"{volume}\"")
-        }
-        Reason::VolumeClaimDeleting => format!("{named} is being deleted"),
-        Reason::VolumeClaimOfOther => format!(
-            "PVC {namespace}/{claim} was not created for pod {namespace}/{} (pod is not owner)",
-            pod.0.name
-        ),
-        Reason::VolumeClaimUnbound => "pod has unbound immediate PersistentVolumeClaims".to_owned(),
-        Reason::VolumeMissing => format!("persistentvolume \"{volume}\" not found"),
-        // Of these no attempt ends in a FitError: the pod is not made, or not put into the queue, or
-        // the attempt ends in an error.
-        Reason::AdmissionRefused
-        | Reason::QuotaExceeded
-        | Reason::Gated
-        | Reason::ClaimMissing
-        | Reason::TemplateMissing
-        | Reason::ClaimOfOther
-        | Reason::ClaimDeleting
-        | Reason::ClassMissing
-        | Reason::SelectorInvalid
-        | Reason::RequestUnsupported
-        | Reason::TooManyDevices
-        | Reason::TooManyUsers
-        | Reason::NoNodes
-        | Reason::NodeName
-        | Reason::NodeUnschedulable
-        | Reason::NodeTaint
-        | Reason::NodeAffinity
-        | Reason::PortsTaken
-        | Reason::TooManyPods
-        | Reason::InsufficientCpu
-        | Reason::InsufficientMemory
-        | Reason::InsufficientEphemeral
-        | Reason::InsufficientScalar
-        | Reason::DiskInUse
-        | Reason::VolumeClaimInUse
-        | Reason::DriverMissing
-        | Reason::VolumeLimit
-        | Reason::VolumeElsewhere
-        | Reason::NoVolume
-        | Reason::StorageShort
-        | Reason::VolumeGone
-        | Reason::VolumeZone
-        | Reason::SpreadKeyMissing
-        | Reason::SpreadUnmet
-        | Reason::PodAffinityUnmet
-        | Reason::PodAntiAffinityUnmet
-        | Reason::RepelledByPod
-        | Reason::ClaimElsewhere
-        | Reason::BindingFailed
-        | Reason::NoDevices
-        | Reason::PoolIncomplete
-        | Reason::PoolInvalid
-        | Reason::SelectorError
-        | Reason::SelectorFalse
-        | Reason::TooFewDevices
-        | Reason::DevicesKeptBack
-        | Reason::DeviceTainted
-        | Reason::DevicesTaken
-        | Reason::CapacityShort
-        | Reason::CountersShort
-        | Reason::AttributeMissing
-        | Reason::MatchUnmet
-        | Reason::DistinctUnmet
-        | Reason::LinksUnknown
-        | Reason::AlignUnmet
-        | Reason::NotTogether
-        | Reason::SearchBound
-        | Reason::FeatureMissing => return None,
-    })
+    Some(said(*reason, example, pod))
 }
 
 /// What a node counts under; none where kube-scheduler would take it.
-fn of_node(node: &NodeReport, only: Option<&Only>) -> Option<Vec<String>> {
+fn of_node(node: &NodeReport, only: Option<&Only>, pod: &PodKey) -> Option<Vec<String>> {
     if let Some(only) = only.filter(|only| !only.nodes.contains(&node.node.0)) {
         return Some(vec![format!(
             "node(s) didn't satisfy plugin(s) [{}]",
@@ -146,7 +61,8 @@ fn of_node(node: &NodeReport, only: Option<&Only>) -> Option<Vec<String>> {
     let of_first = node.checks.iter().take_while(|(reason, ..)| reason.check() == plugin);
     let mut texts: Vec<String> = Vec::new();
     for (reason, status, example) in of_first {
-        let text = of_filter(*reason, *status, example)?;
+        let text = Some(*status).filter(|status| *status != Status::Error);
+        let text = text.and_then(|_| said(*reason, example, pod))?;
         // A plugin says the same once, however many of the pod's objects it is true of.
         if !texts.contains(&text) {
             texts.push(text);
@@ -155,14 +71,32 @@ fn of_node(node: &NodeReport, only: Option<&Only>) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// What a filter says of a node; none where kube-scheduler does not know the rule, or does not refuse
-/// the node so.
+/// What kube-scheduler says of a pod's own volumes, or of a node. None where it does not know the rule,
+/// or where no attempt ends in a FitError so: the pod is not made, or not put into the queue, or the
+/// attempt ends in an error.
 #[expect(clippy::too_many_lines, reason = "all of them in one match")]
-fn of_filter(reason: Reason, status: Status, example: &Example) -> Option<String> {
-    if status == Status::Error {
-        return None;
-    }
+fn said(reason: Reason, example: &Example, pod: &PodKey) -> Option<String> {
     let text = match reason {
+        Reason::VolumeClaimMissing => return Some(format!("{} not found", claim(example)?)),
+        Reason::VolumeClaimNotMade => {
+            let claim = claim(example)?;
+            return Some(format!("waiting for ephemeral volume controller to create the {claim}"));
+        }
+        Reason::VolumeClaimLost => {
+            let (claim, volume) = (claim(example)?, volume(example)?);
+            return Some(format!("{claim} bound to non-existent {volume}"));
+        }
+        Reason::VolumeClaimDeleting => {
+            return Some(format!("{} is being deleted", claim(example)?));
+        }
+        Reason::VolumeClaimOfOther => {
+            let (claim, namespace, name) = (&facts(example)?.claim, &pod.0.namespace, &pod.0.name);
+            return Some(format!(
+                "PVC {namespace}/{claim} was not created for pod {namespace}/{name} (pod is not owner)"
+            ));
+        }
+        Reason::VolumeMissing => return Some(format!("{} not found", volume(example)?)),
+        Reason::VolumeClaimUnbound => "pod has unbound immediate PersistentVolumeClaims",
         Reason::NodeName => "node(s) didn't match the requested node name",
         Reason::NodeUnschedulable => "node(s) were unschedulable",
         Reason::NodeTaint => "node(s) had untolerated taint(s)",
@@ -224,13 +158,6 @@ fn of_filter(reason: Reason, status: Status, example: &Example) -> Option<String
         | Reason::AdmissionRefused
         | Reason::QuotaExceeded
         | Reason::Gated
-        | Reason::VolumeClaimMissing
-        | Reason::VolumeClaimNotMade
-        | Reason::VolumeClaimLost
-        | Reason::VolumeClaimDeleting
-        | Reason::VolumeClaimOfOther
-        | Reason::VolumeClaimUnbound
-        | Reason::VolumeMissing
         | Reason::ClaimMissing
         | Reason::TemplateMissing
         | Reason::ClaimOfOther
@@ -243,4 +170,18 @@ fn of_filter(reason: Reason, status: Status, example: &Example) -> Option<String
         | Reason::NoNodes => return None,
     };
     Some(text.to_owned())
+}
+
+fn facts(example: &Example) -> Option<&VolumeFacts> {
+    let Facts::Volume(facts) = &example.facts else { return None };
+    Some(facts)
+}
+
+fn claim(example: &Example) -> Option<String> {
+    Some(format!("persistentvolumeclaim \"{}\"", facts(example)?.claim))
+}
+
+fn volume(example: &Example) -> Option<String> {
+    let volume = facts(example)?.volume.as_ref().map(ToString::to_string).unwrap_or_default();
+    Some(format!("persistentvolume \"{volume}\""))
 }

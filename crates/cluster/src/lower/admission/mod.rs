@@ -31,8 +31,7 @@ use crate::finding::{Finding, Severity};
 
 pub(crate) use pod::{Added, Bound, Refusal, Rules};
 pub(crate) use quota::{Asker, DEVICES, Excess, QuotaVerdict};
-use security::Level;
-pub(crate) use security::Violations;
+pub(crate) use security::{ENFORCE_LABEL, Level, Violations};
 
 /// The namespace's annotation that PodNodeSelector reads.
 const NODE_SELECTOR_ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
@@ -269,7 +268,7 @@ impl Lowering {
             Some(selector) => selectors.insert(name.clone(), selector.as_str().into()),
             None => selectors.remove(&name),
         };
-        let label = namespace.metadata.labels.get(security::ENFORCE_LABEL);
+        let label = namespace.metadata.labels.get(ENFORCE_LABEL);
         let level = label.and_then(|label| Level::parse(label));
         let levels = &mut self.objects.admission.levels;
         let of_before = match level {

@@ -10,7 +10,7 @@ use super::pod::containers;
 use crate::compat::{Compat, Version};
 
 /// The label of a namespace that names the level.
-pub(super) const ENFORCE_LABEL: &str = "pod-security.kubernetes.io/enforce";
+pub(crate) const ENFORCE_LABEL: &str = "pod-security.kubernetes.io/enforce";
 
 /// Capabilities that a container may add at the level `baseline`.
 const BASELINE: [&str; 13] = [
@@ -43,7 +43,7 @@ pub(crate) enum Level {
 
 impl Level {
     /// The level of a label; none where it enforces nothing.
-    pub(super) fn parse(label: &str) -> Option<Self> {
+    pub(crate) fn parse(label: &str) -> Option<Self> {
         match label {
             "baseline" => Some(Self::Baseline),
             "restricted" => Some(Self::Restricted),

@@ -10,7 +10,7 @@ mod resources;
 mod workload;
 
 pub(crate) use pod::pod;
-pub(crate) use workload::workload;
+pub(crate) use workload::{unmet, workload};
 
 /// Most characters of what is said of a field.
 const WHY_MAX: usize = 1000;
@@ -38,14 +38,5 @@ impl Found {
             None => why,
         };
         self.0.push(Invalid { field: field.into(), why });
-    }
-}
-
-/// Words for a sentence: `a, b or c`.
-fn either(words: &[&str]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
 }

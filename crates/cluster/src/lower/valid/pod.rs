@@ -11,7 +11,7 @@ use phalanx_objects::core::{
 use phalanx_objects::meta::ObjectMeta;
 
 use super::name::{bad_object_name, is_label};
-use super::{Found, Invalid, either, resources};
+use super::{Found, Invalid, resources};
 use crate::lower::rules::{is_label_value, is_qualified_name};
 
 /// The rules, in the order in which they are told.
@@ -303,8 +303,8 @@ fn bad_spread(of: &TopologySpreadConstraint) -> Vec<(&'static str, String)> {
     }
     match &of.when_unsatisfiable {
         Action::Other(word) => {
-            let known = either(&["DoNotSchedule", "ScheduleAnyway"]);
-            all.push(("whenUnsatisfiable", format!("{word} is not known: {known}")));
+            let why = format!("{word} is not known: DoNotSchedule or ScheduleAnyway");
+            all.push(("whenUnsatisfiable", why));
         }
         Action::ScheduleAnyway if of.min_domains.is_some() => {
             let why = "minDomains has a place with DoNotSchedule alone".to_owned();

@@ -112,8 +112,8 @@ fn selected(
     }
 }
 
-/// The first requirement of a selector that labels do not meet.
-fn unmet(selector: &LabelSelector, labels: &Labels) -> Option<String> {
+/// The first requirement of a selector that labels do not meet; none where it selects them.
+pub(crate) fn unmet(selector: &LabelSelector, labels: &Labels) -> Option<String> {
     use LabelSelectorOperator as Op;
     let mut pairs = selector.match_labels.iter();
     if let Some((key, value)) = pairs.find(|(key, value)| labels.get(*key) != Some(*value)) {
