@@ -4,6 +4,11 @@ use super::{Lint, Rule};
 use crate::lower::Kept;
 use crate::world::World;
 
+/// Rules that say of amounts what validation says too, and more of what to do.
+const AMOUNTS: [Rule; 3] =
+    [Rule::ResourceFraction, Rule::ResourceLimitMissing, Rule::ResourceLimitDiffers];
+
+/// What one of those has said of the same field is not said again.
 pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
     for (kept, finding) in world.lowering().admission_findings() {
         let rule = match kept {
@@ -12,6 +17,14 @@ pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
         };
         let Some(object) = &finding.object else { continue };
         let Some(source) = world.lowering().source(object) else { continue };
+        let same = |lint: &Lint| {
+            AMOUNTS.contains(&lint.rule)
+                && lint.object.as_ref() == Some(object)
+                && lint.path == finding.path
+        };
+        if found.iter().any(same) {
+            continue;
+        }
         let lint = Lint::new(rule, (object, source), &finding.path, finding.message);
         found.push(lint.graded(finding.severity));
     }

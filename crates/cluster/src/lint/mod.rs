@@ -145,11 +145,11 @@ pub fn lint(world: &World, options: &PlanOptions) -> Vec<Lint> {
     pools::find(world, &mut found);
     claims::find(&bench, &mut found);
     labels::find(world, &mut found);
-    admitted::find(world, &mut found);
     for waiting in &bench.waiting {
         resources::amounts(waiting, &mut found);
         resources::uncounted(world, waiting, &mut found);
     }
+    admitted::find(world, &mut found);
     nodes::find(&bench, &mut found);
     hints::find(&bench, &mut found);
     lowered(world, &mut found);

@@ -44,6 +44,23 @@ fn values_that_never_agree_say_for_whom_no_node_is() {
 }
 
 #[test]
+fn an_amount_that_the_api_server_refuses_is_told_once() {
+    let asking = |resources: &str| {
+        let pod = format!("spec: {{containers: [{{name: c, resources: {{{resources}}}}}]}}\n");
+        rules::clean() + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: other}\n" + &pod
+    };
+    let (one, two) = ("{example.com/gpu: 1}", "{example.com/gpu: 2}");
+    let missing = asking(&format!("requests: {one}"));
+    assert_eq!(broken(&missing), [(Rule::ResourceLimitMissing, Severity::Error)]);
+    let differs = asking(&format!("requests: {one}, limits: {two}"));
+    assert_eq!(broken(&differs), [(Rule::ResourceLimitDiffers, Severity::Error)]);
+    // Of another name of the same container validation alone speaks.
+    let nameless = asking("limits: {gpu: 1, example.com/gpu: 1}");
+    assert_eq!(broken(&nameless), [(Rule::AdmissionRefused, Severity::Error)]);
+    assert_eq!(broken(&asking(&format!("limits: {one}"))), []);
+}
+
+#[test]
 fn what_could_not_be_read_is_not_told_again_of_its_users() {
     let text = rules::clean().replace("count: 2", "count: two");
     assert_eq!(broken(&text), [], "the reader tells it");

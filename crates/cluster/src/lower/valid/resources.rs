@@ -25,7 +25,7 @@ pub(super) fn check(container: &Container, at: &str, found: &mut Found) {
             }
             if let Some(why) = bad_name(resource) {
                 named.push(resource);
-                let field = format!("{at}.resources.{list}[{resource}]");
+                let field = format!("{at}.resources.{list}[{resource:?}]");
                 found
                     .add(field, format!("container {name} asks in `{list}` for {resource}, {why}"));
             }
@@ -47,7 +47,7 @@ pub(super) fn check(container: &Container, at: &str, found: &mut Found) {
                  of it in `limits`"
             ),
         };
-        found.add(format!("{at}.resources.limits"), why);
+        found.add(format!("{at}.resources.requests[{resource:?}]"), why);
     }
     let all = || resources.limits.keys().chain(resources.requests.keys());
     let huge = all().any(|resource| resource.starts_with(HUGE_PAGES));
