@@ -1,10 +1,10 @@
 // Answers, for worlds of objects, what kube-scheduler answers: its own default profile is built
-// over each world and asked about one pod. A world is a line of JSON on standard input, with
-// `objects` and `pod`; its answer is a line on standard output.
+// over each world and asked about pods, one after the other. A world is a line of JSON on standard
+// input, with `objects` and `pods`; a line on standard output answers it, with a list of answers.
 //
 // An answer says which plugin stops the pod before any node; of each node, whether kube-scheduler
 // would take the pod there, and every filter that refuses it (kube-scheduler itself stops at the
-// first); the text of its FitError; and what each plugin scores where the pod fits.
+// first); the text of its FitError; what each plugin scores where the pod fits; and where it goes.
 package main
 
 import (

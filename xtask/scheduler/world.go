@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
@@ -27,19 +31,24 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 )
 
-// What is asked: a pod in a world of objects.
+// What is asked: pods in a world of objects, each once those before it have their node.
 type world struct {
 	Objects []json.RawMessage `json:"objects"`
-	Pod     json.RawMessage   `json:"pod"`
+	Pods    []json.RawMessage `json:"pods"`
 }
 
 // kube-scheduler's default profile over a world.
 type profile struct {
 	framework.Framework
-	plugins map[string]fwk.Plugin
-	order   *schedulerapi.Plugins
-	nodes   []fwk.NodeInfo
-	pod     *v1.Pod
+	plugins  map[string]fwk.Plugin
+	order    *schedulerapi.Plugins
+	promised nominations
+	cache    cache.Cache
+	snapshot *cache.Snapshot
+	nodes    []fwk.NodeInfo
+	// The pods that are asked about, and that of them that is asked about now.
+	pods []*v1.Pod
+	pod  *v1.Pod
 }
 
 // nominations are the pods with a promised node, by node.
@@ -64,28 +73,30 @@ func decode(text []byte) (runtime.Object, error) {
 	return object, err
 }
 
-// decodeAll answers the objects, the pod among them once, and the pod.
-func decodeAll(w world) ([]runtime.Object, *v1.Pod, error) {
-	asked, err := decode(w.Pod)
-	if err != nil {
-		return nil, nil, err
-	}
-	pod, ok := asked.(*v1.Pod)
-	if !ok {
-		return nil, nil, fmt.Errorf("`pod` is a %T", asked)
-	}
-	objects := []runtime.Object{pod}
+// decodeAll answers the objects, those asked about among them, and these.
+func decodeAll(w world) ([]runtime.Object, []*v1.Pod, error) {
+	var objects []runtime.Object
+	var pods []*v1.Pod
 	for _, text := range w.Objects {
 		object, err := decode(text)
 		if err != nil {
 			return nil, nil, err
 		}
-		if other, ok := object.(*v1.Pod); ok && other.Namespace == pod.Namespace && other.Name == pod.Name {
-			continue
-		}
 		objects = append(objects, object)
 	}
-	return objects, pod, nil
+	for _, text := range w.Pods {
+		object, err := decode(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		pod, ok := object.(*v1.Pod)
+		if !ok {
+			return nil, nil, fmt.Errorf("one of `pods` is a %T", object)
+		}
+		objects = append(objects, pod)
+		pods = append(pods, pod)
+	}
+	return objects, pods, nil
 }
 
 // isOver says whether kube-scheduler no longer sees a pod.
@@ -94,7 +105,7 @@ func isOver(pod *v1.Pod) bool {
 }
 
 // fill hands the nodes and the pods on them to kube-scheduler's cache, as its event handlers do.
-func fill(logger klog.Logger, of cache.Cache, promised nominations, objects []runtime.Object, asked *v1.Pod) error {
+func fill(logger klog.Logger, of cache.Cache, promised nominations, objects []runtime.Object, asked []*v1.Pod) error {
 	for _, object := range objects {
 		if node, ok := object.(*v1.Node); ok {
 			of.AddNode(logger, node)
@@ -102,7 +113,7 @@ func fill(logger klog.Logger, of cache.Cache, promised nominations, objects []ru
 	}
 	for _, object := range objects {
 		pod, ok := object.(*v1.Pod)
-		if !ok || pod == asked || isOver(pod) {
+		if !ok || slices.Contains(asked, pod) || isOver(pod) {
 			continue
 		}
 		var err error
@@ -120,7 +131,7 @@ func fill(logger klog.Logger, of cache.Cache, promised nominations, objects []ru
 
 // newProfile builds the profile and waits until it has seen the objects.
 func newProfile(ctx context.Context, w world) (*profile, error) {
-	objects, pod, err := decodeAll(w)
+	objects, pods, err := decodeAll(w)
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +144,14 @@ func newProfile(ctx context.Context, w world) (*profile, error) {
 	}
 	promised := nominations{of: map[string][]fwk.PodInfo{}}
 	state := cache.New(ctx, nil, false, false)
-	if err := fill(logger, state, promised, objects, pod); err != nil {
+	if err := fill(logger, state, promised, objects, pods); err != nil {
 		return nil, err
 	}
 	snapshot := cache.NewEmptySnapshot()
 	if err := state.UpdateSnapshot(logger, snapshot); err != nil {
 		return nil, err
 	}
-	made := &profile{plugins: map[string]fwk.Plugin{}, pod: pod}
+	made := &profile{plugins: map[string]fwk.Plugin{}, pods: pods, promised: promised, cache: state, snapshot: snapshot}
 	config, err := defaultProfile()
 	if err != nil {
 		return nil, err
@@ -164,8 +175,34 @@ func newProfile(ctx context.Context, w world) (*profile, error) {
 	factory.WaitForCacheSync(ctx.Done())
 	// What assumes volumes and claims takes its events from the informers a moment later.
 	time.Sleep(50 * time.Millisecond)
+	for end := time.Now().Add(longestWait); !seesClaims(dra, objects); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			return nil, errors.New("the claims of the world are not seen")
+		}
+	}
 	made.nodes, err = snapshot.List()
 	return made, err
+}
+
+// How long a profile may take to see what is there.
+const longestWait = 20 * time.Second
+
+// seesClaims says whether every claim on devices is seen, and every class that serves a resource.
+func seesClaims(dra fwk.SharedDRAManager, objects []runtime.Object) bool {
+	for _, object := range objects {
+		if claim, ok := object.(*resourceapi.ResourceClaim); ok {
+			if _, err := dra.ResourceClaims().Get(claim.Namespace, claim.Name); err != nil {
+				return false
+			}
+		}
+		if class, ok := object.(*resourceapi.DeviceClass); ok && class.Spec.ExtendedResourceName != nil {
+			name := v1.ResourceName(*class.Spec.ExtendedResourceName)
+			if dra.DeviceClassResolver().GetDeviceClass(name) == nil {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func newDRA(ctx context.Context, logger klog.Logger, client *fake.Clientset, factory informers.SharedInformerFactory) (fwk.SharedDRAManager, error) {
@@ -178,7 +215,12 @@ func newDRA(ctx context.Context, logger klog.Logger, client *fake.Clientset, fac
 	if err != nil {
 		return nil, err
 	}
-	return dynamicresources.NewDRAManager(ctx, claims, slices, factory), nil
+	manager := dynamicresources.NewDRAManager(ctx, claims, slices, factory)
+	// Which class serves which extended resource is learnt from events, as by kube-scheduler's handlers.
+	if classes, ok := manager.DeviceClassResolver().(*extendedresourcecache.ExtendedResourceCache); ok {
+		_, err = factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(classes)
+	}
+	return manager, err
 }
 
 // registry makes kube-scheduler's plugins and keeps each as it is made.

@@ -23,7 +23,7 @@ pub(crate) fn run(target: Target, runs: u64, seed: u64) -> Done {
     let (package, test) = match target {
         Target::Cel => ("phalanx-cel", "texts_made_by_chance"),
         Target::Read => ("phalanx-objects", "texts_made_by_chance"),
-        Target::World => ("phalanx-cluster", "objects_harmed_by_chance"),
+        Target::World => ("phalanx-cluster", "harmed_by_chance"),
     };
     let mut command =
         cargo(&["test", "--release", "--locked", "--package", package, test, "--", "--nocapture"]);

@@ -45,6 +45,7 @@ pub use compared::Compared;
 pub use device::{Device, DeviceError, is_seen};
 pub use error::{CompileError, CompileErrorKind, EvalError, EvalErrorKind};
 pub use explain::{Read, Step};
+pub use functions::regex::Pattern;
 pub use program::{
     AttributeEvaluation, Environment, Evaluation, Expressions, Gates, Program, Verdict, Version,
 };

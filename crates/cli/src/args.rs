@@ -431,6 +431,12 @@ pub(crate) enum PlanOutput {
     Yaml,
     /// The writes that a scheduler would make
     Manifests,
+    /// The ranks of groups that start whole, as a hostfile of MPI
+    Hostfile,
+    /// The same as a rank file of Open MPI
+    Rankfile,
+    /// The same as variables of each process, such as RANK and WORLD_SIZE
+    Env,
 }
 
 /// How the other commands print.

@@ -170,13 +170,14 @@ impl Files {
             match input {
                 Input::Stdin => {
                     let path = Path::new("-");
-                    at(path, packed::read(path, io::stdin().lock(), 0, Came::Named, &mut sink))?;
+                    let read = packed::read(path, io::stdin().lock(), 0, Came::Named, &mut sink);
+                    left.archives.extend(at(path, read)?);
                 }
                 Input::File(path, size, came) => {
                     let read = fs::File::open(path)
                         .and_then(|file| packed::read(path, file, *size, *came, &mut sink));
                     match (at(path, read), came) {
-                        (Ok(()), _) => {}
+                        (Ok(archives), _) => left.archives.extend(archives),
                         (Err(unreadable), Came::Found) => left.lost.push(unreadable),
                         (Err(unreadable), Came::Named) => return Err(unreadable),
                     }

@@ -4,7 +4,7 @@
 use std::mem;
 
 use phalanx_cluster::view::FindingView;
-use phalanx_objects::read::Item;
+use phalanx_objects::read::{Item, Severity};
 
 use crate::files::{Came, Left, Text, Unreadable};
 use crate::findings::Findings;
@@ -52,8 +52,9 @@ impl Foreign {
     }
 
     fn end(&mut self) {
-        self.held.clear();
-        if let Some(name) = mem::take(&mut self.suspect) {
+        // A list without items, of which there are many in dumps, is Kubernetes' and has no fault.
+        let is_foreign = !mem::take(&mut self.held).is_empty();
+        if let Some(name) = mem::take(&mut self.suspect).filter(|_| is_foreign) {
             self.none += 1;
             self.first.get_or_insert(name);
         }
@@ -68,13 +69,15 @@ impl Foreign {
         }
         if let Some(first) = left.archives.first() {
             let these = match left.archives.len() {
-                1 => "This archive lies in a directory and is not opened".to_owned(),
+                1 => "This archive lies in a directory or another archive and is not opened"
+                    .to_owned(),
                 all => format!(
-                    "{all} archives lie in directories and are not opened; this is the first"
+                    "{all} archives lie in directories or other archives and are not opened; this is the first"
                 ),
             };
-            let message =
-                format!("{these}. Name it with -f where it is no copy of what lies beside it.");
+            let message = format!(
+                "{these}. Name it with -f (unpacked, where it is in another) if it is no copy of what lies beside it."
+            );
             findings.push(of_file("info", first, message), None);
         }
         let Some(first) = &self.first else { return };
@@ -105,7 +108,10 @@ fn of_file(severity: &str, file: &str, message: String) -> FindingView {
 /// mistake.
 fn is_foreign(item: &Item) -> bool {
     match item {
-        Item::Problem(problem) => problem.object.is_none() && problem.path == "kind",
-        Item::Object(..) | Item::Unknown { .. } => false,
+        Item::Problem(problem) => {
+            let is_notice = problem.severity == Severity::Warning;
+            problem.object.is_none() && (problem.path == "kind" || is_notice)
+        }
+        Item::Object(..) | Item::Gone(..) | Item::Unknown { .. } => false,
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use phalanx_cluster::lint::{Rule, refusals, refused_admin_access};
 use phalanx_cluster::view::{CompatView, FindingView};
 use phalanx_cluster::world::World;
-use phalanx_cluster::{Compat, Finding, Lowering, ObjectEvent, Plugin, Source, Version};
+use phalanx_cluster::{Compat, Finding, Gone, Lowering, ObjectEvent, Plugin, Source, Version};
 use phalanx_objects::read::{self, Item, Problem};
 use phalanx_objects::{Object, ObjectRef};
 
@@ -119,12 +119,21 @@ impl Texts {
     }
 }
 
-/// Reads all that the command line names. Where a scheduler is named, only its pods are decided.
+/// What a question asks of reading.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked<'a> {
+    /// Only pods of this scheduler are decided; none is every scheduler's.
+    pub(crate) scheduler: Option<&'a str>,
+    /// Nodes are scored, and what only scores look at is kept.
+    pub(crate) scored: bool,
+}
+
+/// Reads all that the command line names.
 ///
 /// # Errors
 /// When the version, a gate or a path is wrong, or when nothing in any of the files is an object.
-pub(crate) fn read(args: &InputArgs, scheduler: Option<&str>) -> Result<Input, Failure> {
-    let mut reading = Reading::new(args, scheduler)?;
+pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Input, Failure> {
+    let mut reading = Reading::new(args, asked)?;
     let files = Files::find(&args.filenames).map_err(unreadable)?;
     let mut findings = reading.options.clone();
     let refused = RefCell::new(Vec::new());
@@ -193,7 +202,7 @@ fn field(finding: &Finding) -> Option<(ObjectRef, String)> {
 /// # Errors
 /// As [`read`].
 pub(crate) fn read_held(args: &InputArgs, texts: &Texts) -> Result<Held, Failure> {
-    let mut reading = Reading::new(args, None)?;
+    let mut reading = Reading::new(args, Asked::default())?;
     let mut options = reading.options.clone();
     let mut findings = options.clone();
     let mut problems = Vec::new();
@@ -227,15 +236,18 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(args: &InputArgs, scheduler: Option<&str>) -> Result<Self, Failure> {
+    fn new(args: &InputArgs, asked: Asked<'_>) -> Result<Self, Failure> {
         let compat = compat(args)?;
         let mut options = Findings::default();
         for warning in compat.warnings() {
             options.option(&format!("--feature-gates: {warning}"));
         }
         let mut lowering = Lowering::new(compat);
-        if let Some(scheduler) = scheduler {
+        if let Some(scheduler) = asked.scheduler {
             lowering = lowering.for_scheduler(scheduler);
+        }
+        if asked.scored {
+            lowering = lowering.for_scores();
         }
         let world = World::new(lowering);
         Ok(Self { world, options, ordinal: 0, found: false, passed_over: 0, lost: false })
@@ -249,6 +261,15 @@ impl Reading {
                 self.found = true;
                 let event = ObjectEvent::Applied(Box::new(object), place(&source, self.ordinal));
                 self.world.absorb(event);
+                None
+            }
+            Item::Gone(object, _) => {
+                self.found = true;
+                let meta = object.metadata();
+                let (uid, resource_version) =
+                    (meta.uid.to_string(), meta.resource_version.to_string());
+                let gone = Gone { object: object.reference(), uid, resource_version };
+                self.world.absorb(ObjectEvent::Deleted(gone));
                 None
             }
             Item::Unknown { api_version, kind, source } => {

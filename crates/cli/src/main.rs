@@ -11,6 +11,7 @@ mod files;
 mod findings;
 mod foreign;
 mod input;
+mod launch;
 mod lint;
 mod mask;
 mod nearest;
@@ -99,7 +100,11 @@ fn lint_format(output: LintOutput) -> Format {
 
 fn plan_format(output: PlanOutput) -> Format {
     match output {
-        PlanOutput::Table | PlanOutput::Manifests => Format::Text,
+        PlanOutput::Table
+        | PlanOutput::Manifests
+        | PlanOutput::Hostfile
+        | PlanOutput::Rankfile
+        | PlanOutput::Env => Format::Text,
         PlanOutput::Json => Format::Json,
         PlanOutput::Yaml => Format::Yaml,
     }

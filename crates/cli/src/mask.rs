@@ -19,7 +19,8 @@ pub(crate) fn run(args: &MaskArgs) -> Result<Answer, Failure> {
     if let Some(path) = &args.names {
         refuse_input(path, &args.input.filenames)?;
     }
-    let Input { world, findings, passed_over, lost } = input::read(&args.input, None)?;
+    let Input { world, findings, passed_over, lost } =
+        input::read(&args.input, input::Asked::default())?;
     let unwritable =
         |error: serde_json::Error| Failure::new(format!("An object can't be written: {error}."));
     let Some(mask) = Mask::new(&world).map_err(unwritable)? else {

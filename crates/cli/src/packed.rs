@@ -1,5 +1,6 @@
 //! From a stream of bytes to texts: what is packed is unpacked (gzip), and an archive (tar) is read
-//! as the directory that it holds. What is packed otherwise, and what kubectl prints for people, is
+//! as the directory that it holds; UTF-16, as Windows' shell writes it, becomes UTF-8. What is packed
+//! otherwise, and what kubectl prints for people, is
 //! refused with what to do instead. Opening files is left to others.
 
 use std::ffi::OsStr;
@@ -7,6 +8,8 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
+
+use phalanx_objects::read::is_notice;
 
 use crate::files::{Came, Text};
 
@@ -112,10 +115,30 @@ pub(crate) fn is_hidden(path: &Path) -> bool {
     path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'))
 }
 
+/// A text that is UTF-16 with its mark in UTF-8; what is no character of it is told by the reader.
+fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
+    let number: fn([u8; 2]) -> u16 = match bytes.get(..2)? {
+        // UTF-32 begins with the same two.
+        [0xFF, 0xFE] if bytes.get(2..4) != Some(&[0, 0]) => u16::from_le_bytes,
+        [0xFE, 0xFF] => u16::from_be_bytes,
+        _ => return None,
+    };
+    let units = bytes.get(2..)?.as_chunks::<2>().0.iter().map(|pair| number(*pair));
+    let text: String =
+        char::decode_utf16(units).map(|read| read.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    Some(text.into_bytes())
+}
+
 /// Whether a text begins as kubectl prints objects.
 pub(crate) fn begins_like_objects(head: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(head);
-    let text = text.trim_start_matches('\u{FEFF}').trim_start();
+    let decoded = from_utf16(head);
+    let text = String::from_utf8_lossy(decoded.as_deref().unwrap_or(head));
+    let mut text = text.trim_start_matches('\u{FEFF}').trim_start();
+    while let Some((line, rest)) = text.split_once('\n')
+        && is_notice(line.as_bytes())
+    {
+        text = rest.trim_start();
+    }
     if text.starts_with('{') {
         return text.contains("\"apiVersion\"") && !text.contains("\"audit.k8s.io/");
     }
@@ -125,14 +148,15 @@ pub(crate) fn begins_like_objects(head: &[u8]) -> bool {
 }
 
 /// Reads a stream to its end and hands out the texts in it. `size` is how many bytes it has, as far
-/// as that is known: a text for which there is room need not be moved as it grows.
+/// as that is known: a text for which there is room need not be moved as it grows. Gives the archives
+/// that lie in an archive and are not opened.
 pub(crate) fn read(
     path: &Path,
     mut stream: impl Read,
     size: u64,
     came: Came,
     sink: &mut impl FnMut(Text<'_>),
-) -> io::Result<()> {
+) -> io::Result<Vec<String>> {
     let begins = head(&mut stream)?;
     let stream = begins.as_slice().chain(stream);
     if !begins.starts_with(&GZIP) {
@@ -148,14 +172,14 @@ pub(crate) fn read(
             break;
         }
     }
-    plain(path, &mut unpacked, 0, came, sink)?;
+    let archives = plain(path, &mut unpacked, 0, came, sink)?;
     if unpacked.limit() == 0 {
         return Err(io::Error::other(format!(
             "unpacked it is larger than {} GiB; unpack it and give the files",
             UNPACKED_MOST >> 30
         )));
     }
-    Ok(())
+    Ok(archives)
 }
 
 fn unpack<'a>(stream: Box<dyn Read + 'a>) -> Box<dyn Read + 'a> {
@@ -169,7 +193,7 @@ fn plain(
     size: u64,
     came: Came,
     sink: &mut impl FnMut(Text<'_>),
-) -> io::Result<()> {
+) -> io::Result<Vec<String>> {
     let mut bytes = head(&mut stream)?;
     // An archive in a directory is as often as not a copy of what lies beside it.
     if came == Came::Named && is_tar(&bytes) {
@@ -188,12 +212,15 @@ fn plain(
         bytes.shrink_to_fit();
     }
     stream.read_to_end(&mut bytes)?;
+    if let Some(text) = from_utf16(&bytes) {
+        bytes = text;
+    }
     if let Some(what) = for_people(&bytes) {
         return Err(io::Error::other(what));
     }
     without_logs(&mut bytes);
     sink(Text { name: &path.display().to_string(), bytes: &bytes, came });
-    Ok(())
+    Ok(Vec::new())
 }
 
 /// Empties the lines of logs that `kubectl cluster-info dump` prints between its lists; the lines
@@ -231,14 +258,26 @@ fn is_tar(head: &[u8]) -> bool {
     head.get(at..).is_some_and(|rest| rest.starts_with(word))
 }
 
-/// Reads the files of an archive in the order in which a directory would be read.
-fn archive(path: &Path, stream: impl Read, sink: &mut impl FnMut(Text<'_>)) -> io::Result<()> {
+/// Reads the files of an archive in the order in which a directory would be read; gives the archives in
+/// it, which are not opened there either.
+fn archive(
+    path: &Path,
+    stream: impl Read,
+    sink: &mut impl FnMut(Text<'_>),
+) -> io::Result<Vec<String>> {
     let mut texts: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+    let mut archives = Vec::new();
     for entry in tar::Archive::new(stream).entries()? {
         let mut entry = entry?;
         let inner = entry.path()?.into_owned();
         let hidden = inner.iter().any(|part| part != OsStr::new(".") && is_hidden(Path::new(part)));
-        if !entry.header().entry_type().is_file() || hidden || form(&inner) == Form::Other {
+        if !entry.header().entry_type().is_file() || hidden {
+            continue;
+        }
+        if form(&inner) == Form::Other {
+            if is_archive(&inner) {
+                archives.push(path.join(inner).display().to_string());
+            }
             continue;
         }
         let mut bytes = Vec::new();
@@ -248,12 +287,17 @@ fn archive(path: &Path, stream: impl Read, sink: &mut impl FnMut(Text<'_>)) -> i
             texts.push((plain.collect(), bytes));
         }
     }
+    archives.sort();
     if texts.is_empty() {
-        return Err(io::Error::other("the archive holds no .yaml, .yml or .json file"));
+        let but = archives.first().map_or_else(String::new, |inner| {
+            format!(" but an archive, {inner}; unpack this one and name that with -f")
+        });
+        let message = format!("the archive holds no .yaml, .yml or .json file{but}");
+        return Err(io::Error::other(message));
     }
     texts.sort();
     for (inner, bytes) in texts {
         read(&path.join(inner), bytes.as_slice(), bytes.len() as u64, Came::Found, sink)?;
     }
-    Ok(())
+    Ok(archives)
 }

@@ -1,6 +1,6 @@
 //! `phalanx plan` as a table: every pod, where it goes, and what is to be known of it.
 
-use phalanx_cluster::view::{Document, PodView, VerdictWord};
+use phalanx_cluster::view::{Document, GroupView, PodView, VerdictWord};
 
 use crate::screen::{BAD, Cell, DIM, GOOD, Grid, HEAD, PLAIN, TYPE, WARN, count, paint};
 
@@ -15,6 +15,7 @@ pub(crate) fn render(
         out += "No pod of the input is without a node: there is nothing to decide.\n";
     } else {
         out += &table(document);
+        out += &groups(document);
     }
     if !findings.is_empty() {
         out += &format!("\n{}", paint(HEAD, "Findings"));
@@ -24,6 +25,20 @@ pub(crate) fn render(
     if let Some(pod) = document.pods.iter().find(|pod| pod.verdict != VerdictWord::Placed) {
         let command = asked(pod);
         out += &format!("{} {}\n", paint(DIM, "Why:"), paint(TYPE, &command));
+    }
+    out
+}
+
+/// Groups that start whole, where they are.
+fn groups(document: &Document) -> String {
+    let mut out = String::new();
+    for group in document.groups.iter().filter(|group| !group.ranks.is_empty()) {
+        let GroupView { kind, namespace, name, placed, wanted, .. } = group;
+        out += &format!("\n{kind}/{namespace}/{name}: {placed} of {wanted} placed\n");
+        let pairs = group.ranks.len().saturating_sub(1);
+        for place in &group.places {
+            out += &format!("  {}\n", phalanx_cluster::words::place(place, pairs));
+        }
     }
     out
 }

@@ -77,7 +77,9 @@ impl Passing {
     pub(crate) fn item(&self, item: &Item) {
         let Some(bar) = &self.bar else { return };
         let line = match item {
-            Item::Object(_, source) | Item::Unknown { source, .. } => source.line,
+            Item::Object(_, source) | Item::Gone(_, source) | Item::Unknown { source, .. } => {
+                source.line
+            }
             Item::Problem(problem) => problem.line,
         };
         let passed = self.size.saturating_mul(u64::from(line).min(self.lines)) / self.lines;

@@ -13,6 +13,7 @@ use phalanx_cluster::view::{
 };
 use phalanx_cluster::world::World;
 use phalanx_engine::{Effort, GroupKey, Name, Policy, Scoped, Timestamp, Verdict};
+use phalanx_objects::scheduling::SchedulingKind;
 use phalanx_objects::{Kind, ObjectRef};
 
 use crate::args::{
@@ -21,6 +22,7 @@ use crate::args::{
 use crate::document;
 use crate::exit::{Answer, FINE, Failure, NOT_ALL, Printed};
 use crate::input::{self, Input};
+use crate::launch::{self, Launch};
 use crate::nearest::{self, Account};
 use crate::{node, plan as plan_text, why as why_text};
 
@@ -31,7 +33,11 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Answer, Failure> {
     let plan = phalanx_cluster::plan::plan(&mut input.world, &options);
     // The table names no cures: `why` does.
     let view = match args.output {
-        PlanOutput::Table | PlanOutput::Manifests => ViewOptions::default(),
+        PlanOutput::Table
+        | PlanOutput::Manifests
+        | PlanOutput::Hostfile
+        | PlanOutput::Rankfile
+        | PlanOutput::Env => ViewOptions::default(),
         PlanOutput::Json | PlanOutput::Yaml => {
             ViewOptions { trials: Some(Trials::for_plan(&input.world)), alone: false }
         }
@@ -40,7 +46,11 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Answer, Failure> {
     input.findings.take(&mut document);
     let findings = input.findings.render();
     let code = exit_code(&document);
+    let ranks = |launch| Printed::Text(launch::render(&document, launch));
     let (out, messages) = match args.output {
+        PlanOutput::Hostfile => (ranks(Launch::Hostfile), findings),
+        PlanOutput::Rankfile => (ranks(Launch::Rankfile), findings),
+        PlanOutput::Env => (ranks(Launch::Env), findings),
         PlanOutput::Table => {
             let command = |pod: &PodView| why_command(args, pod);
             let text = plan_text::render(&document, &findings, command);
@@ -111,7 +121,11 @@ fn changed_world(args: &InputArgs, question: &QuestionArgs) -> Result<Input, Fai
                 .to_owned(),
         ));
     }
-    let mut input = input::read(args, question.scheduler_name.as_deref())?;
+    let asked = input::Asked {
+        scheduler: question.scheduler_name.as_deref(),
+        scored: question.policy == NodeOrder::KubeScheduler,
+    };
+    let mut input = input::read(args, asked)?;
     for change in &question.changes {
         let wrong = |error: EditError| {
             let error = error.to_string();
@@ -128,10 +142,25 @@ fn changed_world(args: &InputArgs, question: &QuestionArgs) -> Result<Input, Fai
 
 /// The object that KIND/NAME names.
 fn target(text: &str, namespace: &str, input: &Input) -> Result<ObjectRef, Failure> {
-    let target = parse_target(text).map_err(|error| Failure::new(format!("{error}.")))?;
-    let object = target.reference(namespace);
     let world = &input.world;
     let lowering = world.lowering();
+    // A group by its name alone, whichever API declares it.
+    let any = text.strip_prefix("group/").map(|rest| format!("podgroup/{rest}"));
+    let target = parse_target(any.as_deref().unwrap_or(text));
+    let object = target.map_err(|error| Failure::new(format!("{error}.")))?.reference(namespace);
+    if object.kind == Kind::Scheduling(SchedulingKind::PodGroup) {
+        let kinds = SchedulingKind::ALL.iter().filter(|kind| kind.is_group());
+        let scope = Some(object.namespace.as_str());
+        let mut found =
+            kinds.flat_map(|kind| lowering.find(Kind::Scheduling(*kind), &object.name, scope));
+        if let Some(found) = found.next() {
+            return Ok(found);
+        }
+        // Its pods alone may name it.
+        if lowering.has_gang(&object.namespace, &object.name) {
+            return Ok(object);
+        }
+    }
     let scope = object.kind.is_namespaced().then_some(object.namespace.as_str());
     if !lowering.find(object.kind, &object.name, scope).is_empty() {
         return Ok(object);

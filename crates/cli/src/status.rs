@@ -20,7 +20,7 @@ const ROWS_MAX: usize = 20;
 
 /// Answers the command.
 pub(crate) fn run(args: &StatusArgs) -> Result<Answer, Failure> {
-    let Input { mut world, findings, .. } = input::read(&args.input, None)?;
+    let Input { mut world, findings, .. } = input::read(&args.input, input::Asked::default())?;
     let now = args.input.now.map(|now| Timestamp(now.as_millisecond()));
     let options = PlanOptions { now: now.or_else(|| world.newest_time()), ..Default::default() };
     let mut document = status(&mut world, &options);
@@ -41,6 +41,7 @@ pub(crate) fn no_answer(failure: &Failure) -> StatusDocument {
         compat: input::compat_view(&Compat::default(), None),
         nodes: NodeCounts::default(),
         devices: Vec::new(),
+        topologies: Vec::new(),
         holders: Vec::new(),
         waiting: Vec::new(),
         findings: failure.findings(),
@@ -55,6 +56,9 @@ fn render(document: &StatusDocument) -> String {
     } else {
         out += &format!("\n{}", devices(document));
         out += &format!("\n{}", pieces(document));
+    }
+    if !document.topologies.is_empty() {
+        out += &format!("\n{}", topologies(document));
     }
     if !document.holders.is_empty() {
         out += &format!("\n{}", holders(document));
@@ -94,6 +98,27 @@ fn devices(document: &StatusDocument) -> String {
             Cell::number(stock.free),
             unavailable(stock).into(),
         ]);
+    }
+    grid.render()
+}
+
+/// Trees of topology, a row for each level.
+fn topologies(document: &StatusDocument) -> String {
+    let mut grid = Grid::new(&["TOPOLOGY", "FROM", "LEVEL", "DOMAINS", "NODES IN EACH", "IN NONE"]);
+    for tree in &document.topologies {
+        for level in &tree.levels {
+            let least = level.domains.values().min().copied().unwrap_or(0);
+            let most = level.domains.values().max().copied().unwrap_or(0);
+            let each = if least == most { most.to_string() } else { format!("{least} to {most}") };
+            grid.row(vec![
+                tree.name.clone().into(),
+                tree.source.clone().into(),
+                level.level.clone().into(),
+                Cell::number(level.domains.len() as u64),
+                each.into(),
+                Cell::number(level.without),
+            ]);
+        }
     }
     grid.render()
 }

@@ -178,6 +178,8 @@ gates! {
     SchedulerPopFromBackoffQ: BetaOn BetaOn BetaOn BetaOn,
     /// Hints before the queue.
     SchedulerPreQueueingHints: Absent Absent Absent Alpha,
+    /// Nodes are scored by the room that is left for volumes.
+    StorageCapacityScoring: Alpha Alpha Alpha BetaOn,
     /// Topology of PodGroups.
     TopologyAwareWorkloadScheduling: Absent Absent Alpha Alpha,
     /// `preventPodSchedulingIfMissing` of CSI drivers.
@@ -205,6 +207,7 @@ impl Gate {
             | Self::DRAPrioritizedList
             | Self::DRAResourceClaimDeviceStatus
             | Self::NodeDeclaredFeatures
+            | Self::StorageCapacityScoring
             | Self::VolumeLimitScaling => true,
             Self::CompositePodGroup
             | Self::DRANodeAllocatableResources
@@ -612,6 +615,7 @@ mod tests {
             ("ResourceHealthStatus", "off off on on"),
             ("NodeDeclaredFeatures", "- off on on"),
             ("VolumeLimitScaling", "- off off on"),
+            ("StorageCapacityScoring", "off off off on"),
         ];
         for (name, wanted) in table {
             let gate = Gate::ALL.iter().find(|gate| gate.as_str() == name).expect(name);

@@ -12,6 +12,7 @@
 pub mod audit;
 mod compat;
 pub mod cure;
+mod deadlock;
 pub mod diff;
 pub mod edit;
 mod finding;

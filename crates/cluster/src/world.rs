@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use phalanx_engine::{Change, DeviceKey, Engine, Links, Name, NodeKey, SelectorId, Timestamp};
+use phalanx_engine::{
+    Change, DeviceKey, Engine, Links, Name, NodeKey, PodKey, SelectorId, Timestamp,
+};
 use phalanx_objects::topology::NodeTopology;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
@@ -63,7 +65,10 @@ impl World {
         }
     }
 
-    fn applied(&mut self, object: Object, source: Source) {
+    fn applied(&mut self, mut object: Object, source: Source) {
+        if !self.lowering.is_scored() {
+            object.forget_images();
+        }
         self.last = self.last.max(source.ordinal);
         let reference = object.reference();
         let kept = self.objects.as_ref().map(|objects| objects.0.get(&reference));
@@ -334,6 +339,13 @@ impl Objects {
                 reference.kind == kind && reference.namespace == namespace
             })
             .map(|(_, kept)| &*kept.object)
+    }
+
+    /// Whether a pod that is among them names its node itself.
+    pub(crate) fn names_node(&self, pod: &PodKey) -> bool {
+        let (namespace, name) = (pod.0.namespace.to_string(), pod.0.name.to_string());
+        let found = self.get(&ObjectRef { kind: Kind::Pod, namespace, name });
+        matches!(found, Some(Object::Pod(pod)) if !pod.spec.node_name.is_empty())
     }
 
     /// Every object, in the order of the input.

@@ -27,13 +27,20 @@ pub struct Cost {
     pub harm: Harm,
 }
 
-/// Topology spanned by a group. (A lone pod spans nothing.)
+/// Levels of topology that are told apart in a cost, the nodes included: as many as a Kueue Topology
+/// has, and one. Of deeper trees the widest levels are left out.
+pub const LEVELS_MAX: usize = 17;
+
+/// Topology spanned by a group, its members that run already included. (A lone pod spans nothing.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopologyCost {
-    /// Highest level spanned, 0 the narrowest.
-    pub level: u16,
-    /// Domains used at that level, beyond the first.
-    pub domains: u16,
+    /// Domains used beyond the first, level by level and over the trees that the group is judged by,
+    /// widest first; the last is nodes. So the highest level that is spanned decides, and then how
+    /// many domains are used at each. A node that is in no domain of a level is one of its own.
+    pub beyond_first: [u16; LEVELS_MAX],
+    /// The same for what is wished to be together and is only a part of the group, over all such
+    /// wishes.
+    pub wishes: u16,
 }
 
 /// How far apart the devices of one pod are, those of its claims that were allocated before included.
@@ -107,10 +114,8 @@ impl Cost {
     pub fn and(self, other: Self) -> Self {
         Self {
             alternatives: self.alternatives.saturating_add(other.alternatives),
-            topology: TopologyCost {
-                level: self.topology.level.max(other.topology.level),
-                domains: self.topology.domains.saturating_add(other.topology.domains),
-            },
+            // What a group spans is no sum over its seats.
+            topology: self.topology.max(other.topology),
             devices: self.devices.and(other.devices),
             soft: self.soft.saturating_add(other.soft),
             harm: self.harm.and(other.harm),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::cost::Cost;
 use crate::facts::{BindingFailure, Hold, Level, Seat, Taint};
-use crate::name::{ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, SelectorId, Timestamp};
+use crate::name::{
+    ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, SelectorId, Timestamp, TopologyKey,
+};
 use crate::pods::{HostPort, PodSelectorId};
 use crate::policy::Effort;
 use crate::reason::{Reason, Status};
@@ -228,6 +230,8 @@ pub enum Facts {
         /// The node's value; none where it lacks the label.
         value: Option<Name>,
     },
+    /// How many members of a group fit together.
+    Group(Box<GroupFacts>),
     /// Counts of devices, check by check.
     Devices(Box<DeviceFacts>),
     /// A claim on a volume, and what is wrong with it.
@@ -249,9 +253,32 @@ impl Facts {
             | Self::Port { .. }
             | Self::Spread { .. }
             | Self::Pods { .. }
+            | Self::Group(_)
             | Self::Volume(_) => None,
         }
     }
+}
+
+impl Why {
+    /// Of a group that fits in part, the place that comes nearest.
+    pub fn group(&self) -> Option<&GroupFacts> {
+        self.tally.iter().find_map(|one| {
+            if let Facts::Group(facts) = &one.example.facts { Some(&**facts) } else { None }
+        })
+    }
+}
+
+/// The place that comes nearest to holding a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupFacts {
+    /// Members that fit there together, those that run already included.
+    pub fit: u32,
+    /// Members that must.
+    pub of: u32,
+    /// The domain, as its tree and its path from the widest level down, where the group must be in one.
+    pub place: Option<(TopologyKey, Box<[Option<Name>]>)>,
+    /// The role of the first member that does not fit.
+    pub role: u16,
 }
 
 /// What is wrong with a claim on a volume.

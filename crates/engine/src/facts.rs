@@ -11,6 +11,7 @@ use crate::name::{
 };
 use crate::pods::{HostPort, PodRules, PodSelectorId};
 use crate::reason::Reason;
+use crate::scored::Scored;
 use crate::storage::{VolumeGrant, VolumeUse};
 
 /// Amounts of what a node counts. For a node: what is allocatable; for a request: what is asked.
@@ -84,6 +85,9 @@ pub struct Node {
     pub unschedulable: bool,
     /// `status.declaredFeatures`, sorted.
     pub features: Box<[Name]>,
+    /// Images that are there, with their sizes in bytes, sorted by name, no name twice; none where
+    /// nodes are not scored.
+    pub images: Box<[(Name, i64)]>,
 }
 
 /// One requirement of a node selector term.
@@ -560,15 +564,19 @@ pub struct Admits {
     pub fault: Fault,
 }
 
-/// A rule about topology. (Nothing fills it yet.)
+/// A rule about topology: members that are to be in one domain of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelRule {
     /// The tree.
     pub topology: TopologyKey,
-    /// Index of the level in the tree.
+    /// Index of the level in the tree, 0 the widest.
     pub level: u16,
     /// Required, or wished.
     pub required: bool,
+    /// The roles whose members it is about, by index; none is all of them.
+    pub roles: Box<[u16]>,
+    /// Members of consecutive index, so many at a time, are together, rather than all.
+    pub segment: Option<u32>,
 }
 
 /// Whether a group may be ended for others. (Nothing reads it yet.)
@@ -656,6 +664,8 @@ pub struct Request {
     pub near: Option<Shared<PodRules>>,
     /// What it counts as where kube-scheduler scores nodes.
     pub padded: Padded,
+    /// What else kube-scheduler's scores look at; none where nodes are not scored.
+    pub scored: Option<Shared<Scored>>,
     /// The volumes that decide where it can be, in the pod's order.
     pub volumes: Box<[VolumeUse]>,
     /// Features that the node must declare (`status.declaredFeatures`), sorted.
@@ -866,6 +876,9 @@ pub struct Allocation {
     pub devices: Box<[HeldDevice]>,
     /// The nodes from which it can be used; none is every node.
     pub nodes: Option<Box<[NodeTerm]>>,
+    /// How early in its lists the alternatives stand that it was given: 8 for each that is the first,
+    /// and less for later ones.
+    pub early: u32,
 }
 
 /// One device of an allocation.

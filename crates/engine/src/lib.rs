@@ -16,6 +16,7 @@ mod name;
 mod pods;
 mod policy;
 mod reason;
+mod scored;
 mod state;
 mod storage;
 #[cfg(test)]
@@ -33,5 +34,6 @@ pub use name::*;
 pub use pods::*;
 pub use policy::*;
 pub use reason::*;
+pub use scored::*;
 pub use state::{DeviceFree, ScalarLeft, State};
 pub use storage::*;

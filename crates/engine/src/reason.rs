@@ -47,6 +47,10 @@ pub enum Reason {
     TooManyDevices,
     /// The claim has as many users as the API allows (256).
     TooManyUsers,
+    /// Fewer members of a group that starts whole exist than it needs, or what declares it does not.
+    GroupIncomplete,
+    /// Some members of a group that starts whole fit together, and not all that it needs.
+    GroupShort,
     /// There is no node at all.
     NoNodes,
     /// The node is not the one that the pod names.
@@ -246,7 +250,7 @@ const NEAR: &str = "InterPodAffinity";
 
 impl Reason {
     /// Every reason, in order.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 67] = [
         Self::AdmissionRefused,
         Self::QuotaExceeded,
         Self::Gated,
@@ -266,6 +270,8 @@ impl Reason {
         Self::RequestUnsupported,
         Self::TooManyDevices,
         Self::TooManyUsers,
+        Self::GroupIncomplete,
+        Self::GroupShort,
         Self::NoNodes,
         Self::NodeName,
         Self::NodeUnschedulable,
@@ -345,6 +351,8 @@ impl Reason {
             Self::RequestUnsupported => row("RequestUnsupported", DRA, O, W::Object, C::Object),
             Self::TooManyDevices => row("TooManyDevices", DRA, O, W::Object, C::Reduce),
             Self::TooManyUsers => row("TooManyClaimUsers", DRA, O, W::Release, C::EndPods),
+            Self::GroupIncomplete => row("GroupIncomplete", "", Scope::Group, W::Object, C::Object),
+            Self::GroupShort => row("GroupShort", "", Scope::Group, W::Room, C::EndPods),
             Self::NoNodes => row("NoNodes", "", O, W::Node, C::Object),
             Self::NodeName => row("NodeName", "NodeName", N, W::Node, C::Relax),
             Self::NodeUnschedulable => {
@@ -446,6 +454,8 @@ impl Reason {
             | Self::RequestUnsupported
             | Self::TooManyDevices
             | Self::TooManyUsers
+            | Self::GroupIncomplete
+            | Self::GroupShort
             | Self::NoNodes
             | Self::NodeName
             | Self::NodeUnschedulable

@@ -132,8 +132,11 @@ pub struct StorageClass {
     pub driver: Option<(Name, bool)>,
     /// Where volumes may be made; none is everywhere.
     pub topologies: Option<Box<[NodeTerm]>>,
-    /// The room that the driver reports (CSIStorageCapacity); none where it reports none.
+    /// The room that the driver reports (CSIStorageCapacity), by name of the object; none where it
+    /// reports none.
     pub room: Option<Box<[StorageRoom]>>,
+    /// Nodes are scored by what is left of its room and of its volumes (`StorageCapacityScoring`).
+    pub scored: bool,
 }
 
 /// Room for volumes of a class.
@@ -143,6 +146,8 @@ pub struct StorageRoom {
     pub nodes: NodeTerm,
     /// The largest volume that can be made, in bytes.
     pub bytes: i64,
+    /// Room in all, in bytes; 0 where that is not said.
+    pub capacity_bytes: i64,
 }
 
 /// What a node can attach.

@@ -9,6 +9,7 @@ mod object;
 pub mod quantity;
 pub mod read;
 pub mod resource;
+pub mod scheduling;
 pub mod storage;
 pub mod topology;
 pub mod workload;

@@ -320,4 +320,94 @@ pub(crate) fn any<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_seq(Any(asks))
 }
 
-pub(crate) use {closed_words, flags, object, words};
+/// Declares a family of kinds: the enums and their tables from one list. Of each: its type, its
+/// name in manifests, its word and other words for it on a command line, and the groups and versions
+/// in which it is read, that in which it is written first.
+macro_rules! family {
+    (
+        $(#[$kind_meta:meta])* $kinds:ident;
+        $(#[$object_meta:meta])* $objects:ident;
+        $( $(#[$meta:meta])* $name:ident($type:ident): $kind:literal, $word:literal $(| $short:literal)*,
+        [$first:literal $(, $version:literal)*]; )*
+    ) => {
+        $(#[$kind_meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $kinds {
+            $( $(#[$meta])* $name, )*
+        }
+
+        $(#[$object_meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $objects {
+            $( $(#[$meta])* $name(Box<$type>), )*
+        }
+
+        impl $kinds {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$( Self::$name, )*];
+
+            /// The kind's name as manifests spell it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $( Self::$name => $kind, )* }
+            }
+
+            /// The kind as users type it: in lower case, singular, and no other kind's.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $( Self::$name => $word, )* }
+            }
+
+            /// Other words for it: kubectl's short names.
+            #[must_use]
+            pub const fn short_words(self) -> &'static [&'static str] {
+                match self { $( Self::$name => &[$($short),*], )* }
+            }
+
+            /// Groups and versions in which it is read, that in which it is written first.
+            #[must_use]
+            pub const fn versions(self) -> &'static [&'static str] {
+                match self { $( Self::$name => &[$first $(, $version)*], )* }
+            }
+
+            /// Reads an object of the kind.
+            pub(crate) fn read<'de, D: ::serde::Deserializer<'de>>(
+                self,
+                from: D,
+            ) -> Result<$objects, D::Error> {
+                match self {
+                    $( Self::$name => {
+                        <$type as ::serde::Deserialize>::deserialize(from).map(|of| $objects::$name(Box::new(of)))
+                    } )*
+                }
+            }
+        }
+
+        impl $objects {
+            /// Its kind.
+            #[must_use]
+            pub const fn kind(&self) -> $kinds {
+                match self { $( Self::$name(_) => $kinds::$name, )* }
+            }
+
+            /// Its metadata.
+            #[must_use]
+            pub fn metadata(&self) -> &$crate::meta::ObjectMeta {
+                match self { $( Self::$name(of) => &of.metadata, )* }
+            }
+
+            /// Its metadata, to be changed.
+            pub fn metadata_mut(&mut self) -> &mut $crate::meta::ObjectMeta {
+                match self { $( Self::$name(of) => &mut of.metadata, )* }
+            }
+        }
+
+        impl ::serde::Serialize for $objects {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self { $( Self::$name(of) => of.serialize(serializer), )* }
+            }
+        }
+    };
+}
+
+pub(crate) use {closed_words, family, flags, object, words};

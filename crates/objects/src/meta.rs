@@ -85,19 +85,23 @@ impl Annotations {
     /// Whether an annotation with this name is kept.
     #[must_use]
     pub fn keeps(name: &str) -> bool {
-        const PREFIXES: [&str; 3] =
-            ["phalanx.dev/", "resource.kubernetes.io/", "batch.kubernetes.io/"];
+        const PREFIXES: [&str; 6] = [
+            "phalanx.dev/",
+            "resource.kubernetes.io/",
+            "batch.kubernetes.io/",
+            "kueue.x-k8s.io/",
+            "gang.scheduling.koordinator.sh/",
+            "kai.scheduler/",
+        ];
         // A mirror pod (static pod) cannot be evicted through the API; PodNodeSelector adds to the pods
         // of a namespace; the others say of a pod or a workload whom it is scheduled with, and on
         // which side of a topology.
-        const NAMES: [&str; 10] = [
+        const NAMES: [&str; 8] = [
             "kubernetes.io/config.mirror",
             "scheduler.alpha.kubernetes.io/node-selector",
             "scheduling.k8s.io/group-name",
             "scheduling.volcano.sh/group-name",
-            "gang.scheduling.koordinator.sh/name",
-            "gang.scheduling.koordinator.sh/min-available",
-            "kueue.x-k8s.io/pod-group-total-count",
+            "pod-group-name",
             "alpha.jobset.sigs.k8s.io/exclusive-topology",
             "leaderworkerset.sigs.k8s.io/exclusive-topology",
             "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology",

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::admission::{LimitRange, ResourceQuota, RuntimeClass};
-use crate::core::{Namespace, Node, Pod, PriorityClass};
+use crate::core::{Namespace, Node, Pod, PriorityClass, ReplicationController, Service};
 use crate::meta::ObjectMeta;
 use crate::resource::{
     DeviceClaim, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
+use crate::scheduling::{Scheduling, SchedulingKind};
 use crate::storage::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
     VolumeAttachment,
@@ -27,6 +28,8 @@ macro_rules! kinds {
             $( $(#[$meta])* $name, )*
             /// A workload.
             Workload(WorkloadKind),
+            /// What a scheduler is told of groups and of places.
+            Scheduling(SchedulingKind),
         }
 
         /// An object that is read. What is kept of it elsewhere shares it: a clone is a counter, and
@@ -36,6 +39,8 @@ macro_rules! kinds {
             $( $(#[$meta])* $name(Arc<$name>), )*
             /// A workload.
             Workload(Workload),
+            /// What a scheduler is told of groups and of places.
+            Scheduling(Scheduling),
         }
 
         impl Kind {
@@ -51,6 +56,7 @@ macro_rules! kinds {
                 match self {
                     $( Self::$name => stringify!($name), )*
                     Self::Workload(kind) => kind.as_str(),
+                    Self::Scheduling(kind) => kind.as_str(),
                 }
             }
 
@@ -60,6 +66,7 @@ macro_rules! kinds {
                 match self {
                     $( Self::$name => $api_version, )*
                     Self::Workload(kind) => kind.versions()[0],
+                    Self::Scheduling(kind) => kind.versions()[0],
                 }
             }
 
@@ -69,6 +76,7 @@ macro_rules! kinds {
                 match self {
                     $( Self::$name => kinds!(@$scope), )*
                     Self::Workload(kind) => kind.is_namespaced(),
+                    Self::Scheduling(kind) => kind.is_namespaced(),
                 }
             }
         }
@@ -80,6 +88,7 @@ macro_rules! kinds {
                 match self {
                     $( Self::$name(_) => Kind::$name, )*
                     Self::Workload(workload) => Kind::Workload(workload.kind()),
+                    Self::Scheduling(object) => Kind::Scheduling(object.kind()),
                 }
             }
 
@@ -89,6 +98,7 @@ macro_rules! kinds {
                 match self {
                     $( Self::$name(object) => &object.metadata, )*
                     Self::Workload(workload) => workload.metadata(),
+                    Self::Scheduling(object) => object.metadata(),
                 }
             }
 
@@ -97,6 +107,7 @@ macro_rules! kinds {
                 match self {
                     $( Self::$name(object) => &mut Arc::make_mut(object).metadata, )*
                     Self::Workload(workload) => workload.metadata_mut(),
+                    Self::Scheduling(object) => object.metadata_mut(),
                 }
             }
         }
@@ -114,6 +125,7 @@ macro_rules! kinds {
                 match self {
                     $( Self::$name(object) => typed(self.kind(), &**object, serializer), )*
                     Self::Workload(workload) => typed(self.kind(), workload, serializer),
+                    Self::Scheduling(object) => typed(self.kind(), object, serializer),
                 }
             }
         }
@@ -129,6 +141,10 @@ kinds! {
     Pod: "v1", Namespaced;
     /// A namespace.
     Namespace: "v1", Cluster;
+    /// Pods behind one address.
+    Service: "v1", Namespaced;
+    /// Pods that are kept at a number.
+    ReplicationController: "v1", Namespaced;
     /// A priority class.
     PriorityClass: "scheduling.k8s.io/v1", Cluster;
     /// A runtime class.
@@ -183,19 +199,25 @@ fn typed<T: Serialize, S: Serializer>(
 }
 
 impl Kind {
-    const fn joined() -> [Self; Self::OTHERS.len() + WorkloadKind::ALL.len()] {
-        let mut all = [Self::Node; Self::OTHERS.len() + WorkloadKind::ALL.len()];
+    const fn joined() -> [Self; Self::KINDS] {
+        let mut all = [Self::Node; Self::KINDS];
         let mut at = 0;
         while at < all.len() {
             all[at] = if at < Self::OTHERS.len() {
                 Self::OTHERS[at]
-            } else {
+            } else if at < Self::OTHERS.len() + WorkloadKind::ALL.len() {
                 Self::Workload(WorkloadKind::ALL[at - Self::OTHERS.len()])
+            } else {
+                let before = Self::OTHERS.len() + WorkloadKind::ALL.len();
+                Self::Scheduling(SchedulingKind::ALL[at - before])
             };
             at += 1;
         }
         all
     }
+
+    /// How many there are.
+    const KINDS: usize = Self::OTHERS.len() + WorkloadKind::ALL.len() + SchedulingKind::ALL.len();
 
     /// The kinds that make pods, or say how pods are made.
     pub fn workloads() -> impl Iterator<Item = Self> + Clone {
@@ -206,6 +228,12 @@ impl Kind {
 impl From<Workload> for Object {
     fn from(workload: Workload) -> Self {
         Self::Workload(workload)
+    }
+}
+
+impl From<Scheduling> for Object {
+    fn from(object: Scheduling) -> Self {
+        Self::Scheduling(object)
     }
 }
 
@@ -233,6 +261,8 @@ impl Object {
             Self::Node(_)
             | Self::Pod(_)
             | Self::Namespace(_)
+            | Self::Service(_)
+            | Self::ReplicationController(_)
             | Self::PriorityClass(_)
             | Self::RuntimeClass(_)
             | Self::LimitRange(_)
@@ -248,6 +278,7 @@ impl Object {
             | Self::CSIStorageCapacity(_)
             | Self::VolumeAttachment(_)
             | Self::NodeTopology(_)
+            | Self::Scheduling(_)
             | Self::Workload(_) => None,
         }
     }

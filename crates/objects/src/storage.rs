@@ -5,7 +5,7 @@
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::{LabelSelector, NodeSelector, ResourceList, ResourceRequirements};
+use crate::core::{ImageName, LabelSelector, NodeSelector, ResourceList, ResourceRequirements};
 use crate::macros::{Field, object, words};
 use crate::meta::ObjectMeta;
 use crate::quantity::Quantity;
@@ -50,6 +50,14 @@ object! {
         pub rbd: Option<RbdVolumeSource>,
         /// A path of the node.
         pub host_path: Option<HostPathVolumeSource>,
+        /// The files of an image.
+        pub image: Option<ImageVolumeSource>,
+    }
+
+    /// The files of an image.
+    pub struct ImageVolumeSource {
+        /// The image.
+        pub reference: ImageName,
     }
 
     /// A path of the node.
@@ -390,14 +398,25 @@ words! {
     }
 }
 
-/// The volumes of a pod that decide where it can be, and those that are paths of its node; the others
-/// (`emptyDir`, `configMap`, …) are not kept.
+/// The volumes of a pod that decide where it can be, those that are paths of its node, and those that
+/// are images; the others (`emptyDir`, `configMap`, …) are not kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodVolumes {
     /// Those that decide where the pod can be.
     pub placed: Vec<Volume>,
     /// Those that are paths of its node.
     pub of_node: Vec<HostPath>,
+    /// Those that are the files of an image: nodes that have it are liked better.
+    pub of_images: Vec<ImageVolume>,
+}
+
+/// A volume that is the files of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageVolume {
+    /// Name in the pod.
+    pub name: Box<str>,
+    /// The image.
+    pub image: ImageName,
 }
 
 /// A volume that is a path of the node.
@@ -420,7 +439,12 @@ impl Serialize for PodVolumes {
             host_path: Some(HostPathVolumeSource { path: volume.path.to_string() }),
             ..Volume::default()
         });
-        serializer.collect_seq(self.placed.iter().cloned().chain(of_node))
+        let of_images = self.of_images.iter().map(|volume| Volume {
+            name: volume.name.to_string(),
+            image: Some(ImageVolumeSource { reference: volume.image.clone() }),
+            ..Volume::default()
+        });
+        serializer.collect_seq(self.placed.iter().cloned().chain(of_node).chain(of_images))
     }
 }
 
@@ -438,14 +462,14 @@ impl<'de> Deserialize<'de> for PodVolumes {
                 let mut kept = PodVolumes::default();
                 let mut index = 0;
                 while let Some(volume) = entries.next_element::<Volume>()? {
-                    match &volume.host_path {
-                        Some(source) => kept.of_node.push(HostPath {
-                            index,
-                            name: volume.name.into(),
-                            path: source.path.as_str().into(),
-                        }),
-                        None if volume.decides() => kept.placed.push(volume),
-                        None => {}
+                    if let Some(source) = volume.host_path {
+                        let (name, path) = (volume.name.into(), source.path.into());
+                        kept.of_node.push(HostPath { index, name, path });
+                    } else if let Some(source) = volume.image {
+                        let (name, image) = (volume.name.into(), source.reference);
+                        kept.of_images.push(ImageVolume { name, image });
+                    } else if volume.decides() {
+                        kept.placed.push(volume);
                     }
                     index += 1;
                 }

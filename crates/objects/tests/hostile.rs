@@ -63,7 +63,7 @@ impl Seeds {
         let yaml = WORLD.split("\n---\n").map(|document| document.as_bytes().to_vec()).collect();
         let objects = items(WORLD.as_bytes()).into_iter().filter_map(|item| match item {
             Item::Object(object, _) => Some(serde_json::to_vec(&object).unwrap()),
-            Item::Unknown { .. } | Item::Problem(_) => None,
+            Item::Gone(..) | Item::Unknown { .. } | Item::Problem(_) => None,
         });
         let pieces = PIECES.lines().map(unescaped).collect();
         Self { yaml, json: objects.collect(), pieces, values: VALUES.lines().collect() }
@@ -157,7 +157,7 @@ fn items(text: &[u8]) -> Vec<Item> {
 fn has_node(items: &[Item], name: &str) -> bool {
     items.iter().any(|item| match item {
         Item::Object(object, _) => matches!(object, Object::Node(_)) && object.name() == name,
-        Item::Unknown { .. } | Item::Problem(_) => false,
+        Item::Gone(..) | Item::Unknown { .. } | Item::Problem(_) => false,
     })
 }
 

@@ -16,7 +16,7 @@ fn objects(text: &str) -> Vec<Object> {
     let mut objects = Vec::new();
     read("text", text.as_bytes(), &mut |item| match item {
         Item::Object(object, _) => objects.push(object),
-        Item::Unknown { .. } | Item::Problem(_) => panic!("{item:?}"),
+        Item::Gone(..) | Item::Unknown { .. } | Item::Problem(_) => panic!("{item:?}"),
     });
     objects
 }
@@ -160,14 +160,18 @@ fn a_topology_is_written_in_a_few_lines() {
 /// One text that holds every kind.
 const EVERYTHING: &str = "\
 {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {zone: a}, creationTimestamp: '2026-11-29T08:00:00Z'}, \
-spec: {unschedulable: true, taints: [{key: k, effect: NoExecute}]}, status: {allocatable: {cpu: 62, memory: 1.5Gi}}}
+spec: {unschedulable: true, taints: [{key: k, effect: NoExecute}]}, status: {allocatable: {cpu: 62, memory: 1.5Gi}, images: [{names: [a:1, a@sha256:0], sizeBytes: 5}]}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: p, namespace: t, ownerReferences: [{kind: Job, name: j, uid: u, controller: true}]}, \
-spec: {priority: 0, containers: [{name: c, resources: {requests: {cpu: 100m}, claims: [{name: gpu}]}}], \
+spec: {priority: 0, containers: [{name: c, image: a, resources: {requests: {cpu: 100m}, claims: [{name: gpu}]}}], \
 affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}}}, \
 resourceClaims: [{name: gpu, resourceClaimTemplateName: g}], tolerations: [{operator: Exists}]}, status: {phase: Running}}
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: t}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: s, namespace: t}, spec: {selector: {a: b}}}
+---
+{apiVersion: v1, kind: ReplicationController, metadata: {name: r, namespace: t}, spec: {selector: {a: b}, template: {metadata: {labels: {a: b}}}}}
 ---
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000, globalDefault: true}
 ---
@@ -217,8 +221,35 @@ allowedTopologies: [{matchLabelExpressions: [{key: zone, values: [a]}]}]}
 ";
 
 fn everything() -> String {
-    format!("{EVERYTHING}---{WORKLOADS}---{TRAINING}")
+    format!("{EVERYTHING}---{WORKLOADS}---{TRAINING}---{SCHEDULING}")
 }
+
+/// What schedulers are told beside pods.
+const SCHEDULING: &str = "
+{apiVersion: scheduling.k8s.io/v1alpha3, kind: CompositePodGroup, metadata: {name: serve, namespace: default}, spec: {schedulingPolicy: {gang: {minGroupCount: 1}}, schedulingConstraints: {topology: [{key: example.com/block}]}}}
+---
+{apiVersion: scheduling.k8s.io/v1alpha3, kind: PodGroup, metadata: {name: decode, namespace: default}, spec: {parentCompositePodGroupName: serve, schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {topology: [{key: example.com/rack}]}}}
+---
+{apiVersion: scheduling.k8s.io/v1alpha1, kind: Workload, metadata: {name: early, namespace: default}, spec: {podGroups: [{name: all, policy: {gang: {minCount: 1}}}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: admitted, namespace: default}, spec: {podSets: [{name: main, count: 1, topologyRequest: {preferred: example.com/rack}, template: {spec: {containers: [{name: a, resources: {requests: {cpu: 1}}}]}}}]}}
+---
+{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: co, namespace: default}, spec: {minMember: 1}}
+---
+{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: vc, namespace: default}, spec: {minMember: 1, networkTopology: {mode: soft, highestTierAllowed: 1}}}
+---
+{apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {name: kai, namespace: default}, spec: {minMember: 1, topologyConstraint: {topology: kai, preferredTopologyLevel: example.com/rack}, subGroups: [{name: one, minMember: 1}]}}
+---
+{apiVersion: scheduler.grove.io/v1alpha1, kind: PodGang, metadata: {name: gang, namespace: default}, spec: {podgroups: [{name: front, minReplicas: 1}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {name: racks}, spec: {levels: [{nodeLabel: example.com/block}, {nodeLabel: example.com/rack}]}}
+---
+{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: kai}, spec: {levels: [{nodeLabel: example.com/rack}]}}
+---
+{apiVersion: topology.volcano.sh/v1alpha1, kind: HyperNode, metadata: {name: leaf}, spec: {tier: 1, members: [{type: Node, selector: {exactMatch: {name: n1}}}]}}
+---
+{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: domain, namespace: default}, spec: {numNodes: 1, channel: {resourceClaimTemplate: {name: channel}}}}
+";
 
 /// A TrainJob leaves its pods to its runtime.
 const TRAINING: &str = "

@@ -35,7 +35,7 @@ fn all(name: &str, text: &[u8]) -> (Vec<Object>, Vec<String>) {
     let (mut objects, mut problems) = (Vec::new(), Vec::new());
     read(name, text, &mut |item| match item {
         Item::Object(object, _) => objects.push(object),
-        Item::Unknown { .. } => {}
+        Item::Gone(..) | Item::Unknown { .. } => {}
         Item::Problem(problem) => problems.push(format!(
             "{:?} {}:{}:{} {}: {}",
             problem.severity,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use phalanx_cluster::mask::Mask;
 use phalanx_cluster::view::Document;
 use phalanx_cluster::world::World;
-use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source};
+use phalanx_cluster::{Lowering, ObjectEvent, Source};
 use phalanx_objects::Object;
 use serde_json::Value;
 
@@ -19,8 +19,8 @@ pub(crate) struct Masked {
 
 impl Masked {
     /// Takes the objects in, in their order.
-    pub(crate) fn new<'a>(compat: &Compat, objects: impl Iterator<Item = &'a Object>) -> Self {
-        let mut world = World::new(Lowering::new(compat.clone()));
+    pub(crate) fn new<'a>(lowering: Lowering, objects: impl Iterator<Item = &'a Object>) -> Self {
+        let mut world = World::new(lowering);
         for (at, object) in objects.enumerate() {
             let source = Source { file: Arc::from(""), line: 0, ordinal: at as u64 };
             world.absorb(ObjectEvent::Applied(Box::new(object.clone()), source));

@@ -95,8 +95,15 @@ fn thing(manifest: &Value) -> Result<Thing, ScenarioError> {
 fn read_all(text: &str) -> Result<Vec<Thing>, ScenarioError> {
     let mut things = Vec::new();
     let mut problem = None;
+    let mut gone = None;
     read("scenario", text.as_bytes(), &mut |item| match item {
         Item::Object(object, _) => things.push(Thing::Object(Box::new(object))),
+        Item::Gone(object, _) => {
+            let reference = object.reference();
+            let message =
+                format!("{reference} is gone; a scenario lists the objects that are there.");
+            gone.get_or_insert(error(message));
+        }
         Item::Unknown { api_version, kind, .. } => {
             let manifest = serde_json::json!({"apiVersion": api_version, "kind": kind});
             things.push(Thing::Unknown { api_version, kind, manifest });
@@ -105,9 +112,10 @@ fn read_all(text: &str) -> Result<Vec<Thing>, ScenarioError> {
             problem.get_or_insert(found);
         }
     });
-    match problem {
-        Some(found) => Err(error(format!("{}: {}", found.path, found.message))),
-        None => Ok(things),
+    match (problem, gone) {
+        (Some(found), _) => Err(error(format!("{}: {}", found.path, found.message))),
+        (None, Some(gone)) => Err(gone),
+        (None, None) => Ok(things),
     }
 }
 
@@ -158,13 +166,21 @@ impl Setting {
         Ok(Self { compat, now, policy, effort })
     }
 
+    fn lowering(&self) -> Lowering {
+        let lowering = Lowering::new(self.compat.clone());
+        match self.policy.node_order {
+            NodeOrder::Best => lowering,
+            NodeOrder::Scores => lowering.for_scores(),
+        }
+    }
+
     /// Plans the objects with codes for names; says where that is another plan.
     fn masked(&self, things: &[Thing], direct: &Document) -> Result<Vec<String>, ScenarioError> {
         let objects = things.iter().filter_map(|thing| match thing {
             Thing::Object(object) => Some(&**object),
             Thing::Unknown { .. } => None,
         });
-        let masked = Masked::new(&self.compat, objects);
+        let masked = Masked::new(self.lowering(), objects);
         let mut hidden = read_all(&masked.dump()?)?;
         // What is not read is not written; it is named in a finding of the one and of the other.
         let unknown = things.iter().filter(|thing| matches!(thing, Thing::Unknown { .. }));
@@ -177,7 +193,7 @@ impl Setting {
     }
 
     fn plan(&self, way: &str, things: &[Thing], wrong: &mut Vec<String>) -> (Document, Found) {
-        let mut world = World::new(Lowering::new(self.compat.clone()));
+        let mut world = World::new(self.lowering());
         for (at, thing) in things.iter().enumerate() {
             let source = Source { file: Arc::from(""), line: 0, ordinal: at as u64 };
             match thing {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use phalanx_cluster::view::{
     CureView, Document, FindingView, GroupView, PodView, ReasonView, VerdictWord,
 };
+use phalanx_cluster::words;
 
 /// Pods, then workloads, then findings, in the order of the document.
 pub(crate) fn says(document: &Document) -> String {
@@ -58,6 +59,9 @@ fn pod(text: &mut String, pod: &PodView) {
 fn group(text: &mut String, group: &GroupView) {
     let GroupView { kind, name, placed, wanted, .. } = group;
     line!(text, "{kind}/{name}: {placed} of {wanted} placed");
+    for place in &group.places {
+        line!(text, "  {}", words::place(place, group.ranks.len().saturating_sub(1)));
+    }
     reasons(text, &group.reasons);
     cures(text, &group.cures);
 }

@@ -115,7 +115,7 @@ fn objects(text: &[u8]) -> Vec<Object> {
     let mut all = Vec::new();
     read("dump", text, &mut |item| match item {
         Item::Object(object, _) => all.push(object),
-        Item::Unknown { .. } | Item::Problem(_) => {}
+        Item::Gone(..) | Item::Unknown { .. } | Item::Problem(_) => {}
     });
     all
 }

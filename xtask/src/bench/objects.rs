@@ -33,6 +33,7 @@ pub(crate) fn object(manifest: &Value) -> Result<Box<Object>, String> {
     let mut found = Err("a manifest of the benchmark was not read.".to_owned());
     read("bench", manifest.to_string().as_bytes(), &mut |item| match item {
         Item::Object(object, _) => found = Ok(Box::new(object)),
+        Item::Gone(object, _) => found = Err(format!("{} is gone.", object.reference())),
         Item::Unknown { kind, .. } => found = Err(format!("{kind} is not read.")),
         Item::Problem(problem) => found = Err(problem.message),
     });

@@ -130,6 +130,7 @@ impl Fleet {
             taints: Box::default(),
             unschedulable: false,
             features: Box::default(),
+            images: Box::default(),
         }
     }
 
@@ -353,7 +354,7 @@ impl Pod {
         let here: Box<[NodeRequirement]> = [NodeRequirement::NameIs(node.0.clone())].into();
         let claim = Claim {
             spec: spec.clone(),
-            held: Some(Allocation { devices, nodes: Some([here].into()) }),
+            held: Some(Allocation { devices, nodes: Some([here].into()), early: 0 }),
             users: vec![User::Pod(self.pod.clone())],
             failed: None,
             deleting: false,

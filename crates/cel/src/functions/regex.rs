@@ -36,6 +36,26 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
         })
 }
 
+/// A regular expression in RE2's dialect, for others than expressions.
+#[derive(Clone, Debug)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// Says in a sentence why it does not compile.
+    pub fn new(pattern: &str) -> Result<Self, String> {
+        compile(pattern).map(Self)
+    }
+
+    /// Whether it matches any part of a text.
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
 /// Names of classes inside brackets.
 const CLASSES: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",

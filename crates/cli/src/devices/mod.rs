@@ -18,7 +18,7 @@ use view::DevicesDocument;
 
 /// Answers the command.
 pub(crate) fn run(args: &DevicesArgs) -> Result<Answer, Failure> {
-    let Input { world, findings, .. } = input::read(&args.input, None)?;
+    let Input { world, findings, .. } = input::read(&args.input, input::Asked::default())?;
     let judge = judge(args, &world)?;
     let rows: Vec<_> = inventory::rows(&world)
         .into_iter()

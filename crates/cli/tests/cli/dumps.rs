@@ -13,7 +13,7 @@ pub(crate) fn packed(text: &[u8]) -> Vec<u8> {
     encoder.finish().expect("bytes in memory")
 }
 
-fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (name, bytes) in files {
         let mut header = tar::Header::new_ustar();
@@ -189,7 +189,7 @@ fn an_archive_in_a_directory_is_said_to_be_left() {
     run(&["plan", "-f", &scratch.path()]).code(2).complains(&["but an archive", "with -f"]);
     scratch.file("node.yaml", NODE);
     let ran = run(&["plan", "-f", &scratch.path(), "-f", &inner, "-o", "json"]).code(0);
-    ran.says(&["This archive lies in a directory and is not opened"]);
+    ran.says(&["This archive lies in a directory or another archive and is not opened"]);
 }
 
 #[test]
@@ -200,7 +200,12 @@ fn a_dump_without_pods_and_pods_without_their_node_are_said() {
     run_with(&["status", "-f", "-", "-o", "json"], &dumped).says(&["There is no Pod in the input"]);
     let by_hand = run_with(&["status", "-f", "-", "-o", "json"], NODE);
     assert!(!by_hand.out.contains("There is no Pod"), "{}", by_hand.out);
-    let lost = format!("{NODE}---\n{}", POD.replacen("spec: {", "spec: {nodeName: gone, ", 1));
+    let lost = POD.replacen("spec: {", "spec: {nodeName: gone, ", 1).replacen(
+        "name: a",
+        "name: a, uid: a",
+        1,
+    );
+    let lost = format!("{NODE}---\n{lost}");
     run_with(&["status", "-f", "-", "-o", "json"], &lost)
         .says(&["1 pod, default/a, is on node gone, which is not in the input"]);
 }

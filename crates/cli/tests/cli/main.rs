@@ -7,6 +7,7 @@ mod common;
 mod devices;
 mod dumps;
 mod examples;
+mod layouts;
 mod lint;
 mod status;
 mod why;

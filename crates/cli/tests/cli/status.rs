@@ -139,15 +139,16 @@ apiVersion: v1
 kind: Node
 metadata:
   name: zqsecret-1
-  labels: {nvidia.com/tenant: zqsecret, node.kubernetes.io/reserved-for: zqsecret}
+  labels: {nvidia.com/tenant: zqsecret, node.kubernetes.io/reserved-for: zqsecret, zqsecret: a, zqsecret.io/b: c, zqsecret.nvidia.com/gpu.zqsecret: d}
   annotations: {phalanx.dev/note: zqsecret, batch.kubernetes.io/foo: zqsecret}
   finalizers: [zqsecret.example.com/x]
   uid: 6ba7b810-9dad-11d1-80b4-00c04fd430c8
-spec: {taints: [{key: nvidia.com/gpu, value: zqsecret, effect: NoSchedule}]}
+spec: {taints: [{key: nvidia.com/gpu, value: zqsecret, effect: NoSchedule}, {key: zqsecret.io/b, effect: NoSchedule}]}
 status:
   nodeInfo: {kubeletVersion: v1.34.0-zqsecret}
   conditions: [{type: zqsecret, status: 'False', reason: zqsecret, message: zqsecret}]
-  allocatable: {cpu: '8', memory: 8Gi, pods: '10'}
+  allocatable: {cpu: '8', memory: 8Gi, pods: '10', zqsecret.io/gpu: '4', nvidia.com/gpu: '4', nvidia.com/zqsecret: '1'}
+  capacity: {cpu: '8', zqsecret.io/gpu: '4'}
 ---
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
@@ -162,19 +163,38 @@ spec:
 apiVersion: v1
 kind: ResourceQuota
 metadata: {name: q, namespace: team}
-spec: {hard: {zqsecret.storageclass.storage.k8s.io/requests.storage: 1Gi}}
+spec: {hard: {zqsecret.storageclass.storage.k8s.io/requests.storage: 1Gi, requests.zqsecret.io/gpu: '4', count/zqsecrets.zqsecret.io: '1'}}
+---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: l, namespace: team}
+spec: {limits: [{type: Container, max: {zqsecret.io/gpu: '4'}, default: {zqsecret.io/gpu: '1'}}]}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team, labels: {zqsecret: a}, annotations: {scheduler.alpha.kubernetes.io/node-selector: zqsecret=a, zqsecret: a}}
+---
+apiVersion: storage.k8s.io/v1
+kind: CSINode
+metadata: {name: zqsecret-1}
+spec: {drivers: [{name: csi.example.com, nodeID: zqsecret, topologyKeys: [zqsecret.io/b]}]}
 ---
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
 metadata: {name: gpu}
-spec: {selectors: [{cel: {expression: 'device.attributes["gpu.example.com"].owner == "zqsecret" // zqsecret'}}]}
+spec: {extendedResourceName: zqsecret.io/gpu, selectors: [{cel: {expression: 'device.attributes["gpu.example.com"].owner == "zqsecret" // zqsecret'}}]}
 ---
 apiVersion: v1
 kind: Pod
 metadata: {name: p, namespace: team}
 spec:
-  tolerations: [{key: nvidia.com/gpu, value: zqsecret, effect: NoSchedule}]
-  containers: [{name: zqsecret, ports: [{hostPort: 80, containerPort: 80, hostIP: 10.20.30.40}]}]
+  tolerations: [{key: nvidia.com/gpu, value: zqsecret, effect: NoSchedule}, {key: zqsecret.io/b, operator: Exists}]
+  nodeSelector: {zqsecret: a}
+  affinity:
+    nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zqsecret.io/b, operator: Exists}]}]}}
+    podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zqsecret.io/b, matchLabelKeys: [zqsecret], labelSelector: {matchLabels: {zqsecret: a}, matchExpressions: [{key: zqsecret, operator: Exists}]}}]}
+  topologySpreadConstraints: [{maxSkew: 1, topologyKey: zqsecret.io/b, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {zqsecret: a}}}]
+  containers: [{name: zqsecret, resources: {requests: {zqsecret.io/gpu: '1'}, limits: {zqsecret.io/gpu: '1'}}, ports: [{hostPort: 80, containerPort: 80, hostIP: 10.20.30.40}]}]
 "#;
 
 #[test]
@@ -183,7 +203,7 @@ fn a_secret_that_is_compared_is_masked_wherever_it_stands() {
     for secret in ["zqsecret", "10.20.30.40", "6ba7b81", "00c04fd430c8", "phalanx.dev/note"] {
         assert!(!ran.out.contains(secret), "{secret} is in\n{}", ran.out);
     }
-    for kept in ["].owner ==", "gpu-0", "v1.34.0"] {
+    for kept in ["].owner ==", "gpu-0", "v1.34.0", "nvidia.com/gpu"] {
         assert!(ran.out.contains(kept), "{kept} is not in\n{}", ran.out);
     }
     // What takes texts apart would answer otherwise, and is said to stay.

@@ -3,58 +3,81 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_objects::core::{
-    Container, Node, PodSpec, RestartPolicy, TaintEffect, Toleration, TolerationOperator,
+    Container, Node, Pod, PodSpec, RestartPolicy, TaintEffect, Toleration, TolerationOperator,
 };
 use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
 use super::Violation;
-use crate::lower::pod_spec;
+use crate::lower::{node_of, pod_spec};
 use crate::raise::Bind;
 use crate::world::Objects;
 
-/// Thousandths of a core for cpu, whole units for all else; each pod is rounded up once.
-type Amounts = BTreeMap<String, i128>;
+/// Thousandths of a core for cpu, whole units for all else; each pod is rounded up once. What is beyond
+/// 64 bits wraps, in sums and in what is left of a node, as in kube-scheduler.
+type Amounts = BTreeMap<String, i64>;
 
 /// Nodes that the bindings fill beyond what they have, in a resource that the bound pods ask for.
 pub(super) fn overcommitted(before: &Objects, bound: &[&Bind]) -> Vec<Violation> {
     let nodes: BTreeSet<&str> = bound.iter().map(|bind| bind.node.as_str()).collect();
     let mut used: BTreeMap<&str, Amounts> = BTreeMap::new();
+    let mut unsure: BTreeSet<&str> = BTreeSet::new();
     for object in before.of_kind(Kind::Pod) {
         let Object::Pod(pod) = object else { continue };
-        let on = nodes.get(pod.spec.node_name.as_str());
-        // A pod whose resize is infeasible may hold less than its spec asks: it is not charged.
-        let resizing = pod.status.conditions.iter().any(|c| c.kind == "PodResizePending");
-        if let Some(node) = on.filter(|_| !pod.status.phase.is_terminal() && !resizing) {
+        let on = node_of(pod).and_then(|node| nodes.get(node));
+        if let Some(node) = on.filter(|_| !pod.status.phase.is_terminal()) {
             add(used.entry(node).or_default(), &requests(&pod.spec));
+            if is_resizing(pod) {
+                unsure.insert(node);
+            }
         }
     }
     let mut violations = Vec::new();
-    for bind in bound {
+    for bind in bound.iter().filter(|bind| !unsure.contains(bind.node.as_str())) {
         let node =
             ObjectRef { kind: Kind::Node, namespace: String::new(), name: bind.node.clone() };
         let Some(Object::Node(found)) = before.get(&node) else { continue };
         let Some(spec) = pod_spec(before, &bind.spec_of, bind.role) else { continue };
         let asks = requests(&spec);
         let used = used.entry(bind.node.as_str()).or_default();
-        add(used, &asks);
         for (resource, asked) in asks.iter().filter(|(_, asked)| **asked > 0) {
             let list = &found.status.allocatable;
             let list = if list.is_empty() { &found.status.capacity } else { list };
             let has = list.get(resource).map_or(0, |quantity| rounded(resource, quantity));
-            let now = used.get(resource).copied().unwrap_or_default();
-            if now > has && !(has == 0 && is_served(before, resource)) {
+            let were = used.get(resource).copied().unwrap_or_default();
+            if *asked > has.wrapping_sub(were) && !(has <= 0 && is_served(before, resource)) {
                 let namespace = bind.namespace.clone();
                 violations.push(Violation {
                     object: ObjectRef { kind: Kind::Pod, namespace, name: bind.pod.clone() },
                     message: format!(
-                        "it asks {asked} of {resource}, and {} then has {now} of {has} promised",
+                        "it asks {asked} of {resource}, and {} has {were} of {has} promised already",
                         bind.node
                     ),
                 });
             }
         }
+        add(used, &asks);
     }
     violations
+}
+
+/// Whether a pod's status tells of other amounts than its spec. What it holds then is not known here,
+/// and its node is not judged.
+fn is_resizing(pod: &Pod) -> bool {
+    let containers = || pod.spec.containers.iter().chain(&pod.spec.init_containers);
+    let mut statuses =
+        pod.status.container_statuses.iter().chain(&pod.status.init_container_statuses);
+    let other = statuses.any(|status| {
+        let spec = containers().find(|container| container.name == status.name);
+        let asks = spec.map(|container| &container.resources.requests);
+        let lists = [
+            status.allocated_resources.as_ref(),
+            status.resources.as_ref().map(|resources| &resources.requests),
+        ];
+        lists.into_iter().flatten().any(|list| Some(list) != asks)
+    });
+    let whole = !pod.status.allocated_resources.is_empty() || pod.status.resources.is_some();
+    let pending = pod.status.conditions.iter().any(|c| c.kind == "PodResizePending");
+    other || pending || whole && pod.spec.resources.is_some()
 }
 
 /// Whether some DeviceClass serves an extended resource. (Where a gate is off, no plan says so.)
@@ -80,12 +103,13 @@ pub(super) fn by_devices(objects: &Objects, bind: &Bind, node: &Node) -> bool {
 
 fn add(sum: &mut Amounts, more: &Amounts) {
     for (resource, amount) in more {
-        *sum.entry(resource.clone()).or_default() += amount;
+        let sum = sum.entry(resource.clone()).or_default();
+        *sum = sum.wrapping_add(*amount);
     }
 }
 
-fn rounded(resource: &str, quantity: &Quantity) -> i128 {
-    i128::from(if resource == "cpu" { quantity.milli_ceil() } else { quantity.value_ceil() })
+fn rounded(resource: &str, quantity: &Quantity) -> i64 {
+    if resource == "cpu" { quantity.milli_ceil() } else { quantity.value_ceil() }
 }
 
 /// Whether kube-scheduler counts the resource at all.

@@ -170,7 +170,7 @@ fn nodes_are_not_promised_more_than_they_have() {
         status(given("q", &["b"])),
         bind("q", "n1"),
     ]);
-    assert_eq!(said, ["Pod ml/q: it asks 6000 of cpu, and n1 then has 10000 of 8000 promised"]);
+    assert_eq!(said, ["Pod ml/q: it asks 6000 of cpu, and n1 has 4000 of 8000 promised already"]);
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn things(lab: &Lab<'_>) -> Vec<Thing> {
             continue;
         }
         let seat = seats.get(&Target::from(&reference)).map(|seat| seat.node.0.to_string());
-        let bound = Some(pod.spec.node_name.clone()).filter(|node| !node.is_empty());
+        let bound = crate::lower::node_of(pod).map(str::to_owned);
         let node = bound.or(seat).unwrap_or_default();
         things.push(Thing { harm: harm(pod), target: Target::from(&reference), node });
     }

@@ -139,6 +139,7 @@ fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
             | Facts::Port { .. }
             | Facts::Spread { .. }
             | Facts::Pods { .. }
+            | Facts::Group(_)
             | Facts::Devices(_)
             | Facts::Volume(_) => None,
         });

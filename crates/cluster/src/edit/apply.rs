@@ -140,6 +140,8 @@ fn owned_by<'a>(
         Kind::Pod => vec![Kind::ResourceClaim, Kind::PersistentVolumeClaim],
         Kind::Node
         | Kind::Namespace
+        | Kind::Service
+        | Kind::ReplicationController
         | Kind::PriorityClass
         | Kind::RuntimeClass
         | Kind::LimitRange
@@ -156,6 +158,7 @@ fn owned_by<'a>(
         | Kind::CSIDriver
         | Kind::CSIStorageCapacity
         | Kind::VolumeAttachment
+        | Kind::Scheduling(_)
         | Kind::NodeTopology => Vec::new(),
     };
     let all = kinds.into_iter().flat_map(|kind| objects.in_namespace(kind, &owner.namespace));
@@ -173,6 +176,8 @@ pub(crate) fn is_of(object: &Object, owner: &ObjectRef) -> bool {
         Object::Workload(workload) => manager(workload.kind(), meta).as_ref().is_some_and(is),
         Object::Node(_)
         | Object::Namespace(_)
+        | Object::Service(_)
+        | Object::ReplicationController(_)
         | Object::PriorityClass(_)
         | Object::RuntimeClass(_)
         | Object::LimitRange(_)
@@ -189,6 +194,7 @@ pub(crate) fn is_of(object: &Object, owner: &ObjectRef) -> bool {
         | Object::CSIDriver(_)
         | Object::CSIStorageCapacity(_)
         | Object::VolumeAttachment(_)
+        | Object::Scheduling(_)
         | Object::NodeTopology(_) => meta.controller().is_some_and(|controller| {
             controller.kind == owner.kind.as_str() && controller.name == owner.name
         }),
@@ -234,6 +240,8 @@ fn claim_spec(
         Object::Node(_)
         | Object::Pod(_)
         | Object::Namespace(_)
+        | Object::Service(_)
+        | Object::ReplicationController(_)
         | Object::PriorityClass(_)
         | Object::RuntimeClass(_)
         | Object::LimitRange(_)
@@ -249,6 +257,7 @@ fn claim_spec(
         | Object::CSIStorageCapacity(_)
         | Object::VolumeAttachment(_)
         | Object::Workload(_)
+        | Object::Scheduling(_)
         | Object::NodeTopology(_) => Err(format!(
             "a {} asks for no devices itself; name the resourceclaim or resourceclaimtemplate",
             kind_word(object.kind())

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use phalanx_objects::scheduling::SchedulingKind;
 use phalanx_objects::topology::AlignLevel;
 use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, Quantity};
@@ -17,6 +18,8 @@ pub fn kind_word(kind: Kind) -> &'static str {
         Kind::Node => "node",
         Kind::Pod => "pod",
         Kind::Namespace => "namespace",
+        Kind::Service => "service",
+        Kind::ReplicationController => "replicationcontroller",
         Kind::PriorityClass => "priorityclass",
         Kind::RuntimeClass => "runtimeclass",
         Kind::LimitRange => "limitrange",
@@ -35,6 +38,7 @@ pub fn kind_word(kind: Kind) -> &'static str {
         Kind::VolumeAttachment => "volumeattachment",
         Kind::NodeTopology => "nodetopology",
         Kind::Workload(kind) => kind.word(),
+        Kind::Scheduling(kind) => kind.word(),
     }
 }
 
@@ -45,6 +49,8 @@ fn kind(word: &str) -> Option<Kind> {
         "po" => Some(Kind::Pod),
         "no" => Some(Kind::Node),
         "ns" => Some(Kind::Namespace),
+        "svc" => Some(Kind::Service),
+        "rc" => Some(Kind::ReplicationController),
         "pc" => Some(Kind::PriorityClass),
         "limits" => Some(Kind::LimitRange),
         "quota" => Some(Kind::ResourceQuota),
@@ -60,7 +66,10 @@ fn kind(word: &str) -> Option<Kind> {
         "nodetopologies" => Some(Kind::NodeTopology),
         word => {
             let mut workloads = WorkloadKind::ALL.iter().copied();
-            workloads.find(|kind| kind.short_words().contains(&word)).map(Kind::Workload)
+            let workload = workloads.find(|kind| kind.short_words().contains(&word));
+            let mut others = SchedulingKind::ALL.iter().copied();
+            let mut other = || others.find(|kind| kind.short_words().contains(&word));
+            workload.map(Kind::Workload).or_else(|| other().map(Kind::Scheduling))
         }
     };
     short.or_else(|| {

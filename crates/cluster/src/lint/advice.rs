@@ -3,12 +3,13 @@
 //!
 //! Counts suffice where every set of devices that a node could give is as good as any other: the
 //! devices of each node are of one kind, and the paths between them are alike, or it takes one or all.
+//! Only nodes that the pods may go to are looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_cel::{COST_LIMIT, Verdict};
-use phalanx_engine::{Links, NodeKey, Reach};
-use phalanx_objects::core::PodSpec;
+use phalanx_engine::{Links, Name, NodeKey, Reach};
+use phalanx_objects::core::{Node, PodSpec};
 use phalanx_objects::resource::{DeviceAllocationMode, DeviceClaim};
 use phalanx_objects::topology::ALIGN_ANNOTATION;
 use phalanx_objects::{Kind, Object, ObjectRef};
@@ -16,6 +17,7 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 use super::asked::{Ask, asks};
 use super::bench::{Bench, texts};
 use super::claims::{Waiting, devices_of};
+use super::nodes::{bears_taints, meets};
 use crate::finding::Source;
 use crate::lower::{DeviceInfo, extended_asks, is_device_counter};
 use crate::words::{count, list};
@@ -128,7 +130,7 @@ pub fn advise(world: &World) -> Vec<Advice> {
     all
 }
 
-fn one(bench: &Bench<'_>, sites: &Sites, waiting: &Waiting<'_>) -> Option<Advice> {
+fn one(bench: &Bench<'_>, sites: &Sites<'_>, waiting: &Waiting<'_>) -> Option<Advice> {
     let mut advice = Advice {
         object: waiting.reference.clone(),
         source: waiting.source.clone(),
@@ -138,6 +140,7 @@ fn one(bench: &Bench<'_>, sites: &Sites, waiting: &Waiting<'_>) -> Option<Advice
         unknown: None,
     };
     wishes(waiting, &mut advice);
+    let sites = &sites.open_to(waiting.spec);
     for entry in &waiting.spec.resource_claims {
         let Some(devices) = devices_of(bench.world, &waiting.reference.namespace, entry) else {
             continue;
@@ -179,7 +182,7 @@ fn wishes(waiting: &Waiting<'_>, advice: &mut Advice) {
 }
 
 /// What a claim says that a count can't.
-fn of_claim(bench: &Bench<'_>, sites: &Sites, claim: &DeviceClaim, advice: &mut Advice) {
+fn of_claim(bench: &Bench<'_>, sites: &Open<'_, '_>, claim: &DeviceClaim, advice: &mut Advice) {
     for constraint in &claim.constraints {
         if let Some(attribute) = &constraint.match_attribute {
             let message = format!("Its devices must agree on {attribute}.");
@@ -264,21 +267,28 @@ fn shared(
 }
 
 /// What is known of the devices of each node.
-struct Sites {
-    nodes: BTreeMap<NodeKey, Site>,
+struct Sites<'w> {
+    nodes: BTreeMap<NodeKey, Site<'w>>,
+}
+
+/// Those of them that are looked at.
+struct Open<'s, 'w> {
+    nodes: Vec<(&'s NodeKey, &'s Site<'w>)>,
 }
 
 #[derive(Default)]
-struct Site {
+struct Site<'w> {
+    /// The node, where it is in the input.
+    node: Option<&'w Node>,
     devices: Vec<DeviceInfo>,
     links: Option<Links>,
     /// Counters of devices, with how many there are.
     counters: BTreeMap<String, i64>,
 }
 
-impl Sites {
-    fn of(world: &World) -> Self {
-        let mut nodes: BTreeMap<NodeKey, Site> = BTreeMap::new();
+impl<'w> Sites<'w> {
+    fn of(world: &'w World) -> Self {
+        let mut nodes: BTreeMap<NodeKey, Site<'w>> = BTreeMap::new();
         for device in world.lowering().devices() {
             if let Reach::Node(node) = device.reach.clone() {
                 nodes.entry(node).or_default().devices.push(device);
@@ -290,12 +300,30 @@ impl Sites {
         for (node, site) in &mut nodes {
             site.links = world.links(node).cloned();
         }
+        for object in world.objects().into_iter().flat_map(|objects| objects.of_kind(Kind::Node)) {
+            let Object::Node(node) = object else { continue };
+            if let Some(site) = nodes.get_mut(&NodeKey(Name::new(&node.metadata.name))) {
+                site.node = Some(node);
+            }
+        }
         Self { nodes }
     }
 
+    /// Those that pods may go to.
+    fn open_to(&self, spec: &PodSpec) -> Open<'_, 'w> {
+        let open = |site: &Site<'w>| {
+            site.node.is_none_or(|node| meets(node, spec) && bears_taints(node, spec))
+        };
+        Open { nodes: self.nodes.iter().filter(|(_, site)| open(site)).collect() }
+    }
+}
+
+impl Open<'_, '_> {
     /// What a count of a device plugin does not say of the nodes that have as many.
     fn counted(&self, resource: &str, wanted: i64, advice: &mut Advice) {
-        let has = |site: &&Site| site.counters.get(resource).is_some_and(|has| *has >= wanted);
+        let has = |site: &Site<'_>| site.counters.get(resource).is_some_and(|has| *has >= wanted);
+        // Parts of devices, and devices that several pods have, reach each other by no link.
+        let linked = wanted > 1 && !is_part(resource);
         let mut apart = Vec::new();
         let mut mixed = Vec::new();
         let mut unknown = Vec::new();
@@ -308,16 +336,25 @@ impl Sites {
                 mixed.push(node.0.to_string());
             }
             match site.links.as_ref().map(paths) {
-                _ if wanted < 2 => {}
+                _ if !linked => {}
                 Some(paths) if paths > 1 => apart.push(node.0.to_string()),
                 Some(1) => {}
                 Some(_) | None => unknown.push(node.0.to_string()),
             }
         }
         if !apart.is_empty() {
+            let published = self.nodes.iter().any(|(node, site)| {
+                apart.contains(&node.0.to_string()) && !site.devices.is_empty()
+            });
+            let first = if published {
+                ""
+            } else {
+                " No driver for DRA publishes the devices of these nodes yet: one comes first."
+            };
             let message = format!(
                 "Some sets of {wanted} {resource} are joined by better paths than others ({}), and the \
-                 kubelet chooses without knowing them: {ALIGN_ANNOTATION} on a claim chooses the best.",
+                 kubelet chooses without knowing them: {ALIGN_ANNOTATION} on a claim chooses the best.\
+                 {first}",
                 shown(&apart)
             );
             advice.ground(GroundKind::Align, message);
@@ -367,7 +404,7 @@ impl Sites {
     }
 }
 
-impl Site {
+impl Site<'_> {
     /// How many kinds of devices the node has behind a counter, as far as slices tell: those whose
     /// driver is of the same domain.
     fn kinds_of(&self, resource: &str) -> usize {
@@ -376,6 +413,12 @@ impl Site {
         let kinds: BTreeSet<Vec<String>> = own.map(kind_of).collect();
         kinds.len()
     }
+}
+
+/// Whether a resource counts parts of devices (MIG), or devices that several pods have.
+fn is_part(resource: &str) -> bool {
+    let id = resource.rsplit('/').next().unwrap_or(resource);
+    id.starts_with("mig-") || id.ends_with(".shared")
 }
 
 /// What devices of one make have in common: their model and what they hold.

@@ -60,7 +60,7 @@ fn parts<'w>(world: &'w World, object: &'w Object, due: &mut Due) -> Vec<Waiting
         return Vec::new();
     };
     if let Object::Pod(pod) = object {
-        let waits = pod.spec.node_name.is_empty()
+        let waits = crate::lower::node_of(pod).is_none()
             && pod.metadata.deletion_timestamp.is_none()
             && !pod.status.phase.is_terminal();
         let owned = group.owner.as_ref().is_some_and(|owner| is_due(world, owner.clone(), due));

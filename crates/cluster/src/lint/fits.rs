@@ -36,7 +36,13 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
     let tried = try_out(&mut fork, &subjects);
     let plan = plan(&mut fork, options);
     let document = plan_document(&mut fork, &plan, &ViewOptions::default());
-    let pods = document.pods.iter().filter(|pod| pod.group.is_none()).map(|pod| {
+    // Of a group that no workload makes, the pods are asked that exist.
+    let of_workload = |group: &String| {
+        let kind = group.split('/').next().unwrap_or_default();
+        Kind::workloads().any(|of| kind_word(of) == kind)
+    };
+    let own = document.pods.iter().filter(|pod| !pod.group.as_ref().is_some_and(of_workload));
+    let pods = own.map(|pod| {
         let name = (Kind::Pod, pod.namespace.clone(), pod.name.clone());
         (name, pod.verdict, &pod.reasons)
     });
@@ -45,7 +51,7 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
         let name = (kind, group.namespace.clone(), group.name.clone());
         Some((name, group.verdict, &group.reasons))
     });
-    let mut refused: BTreeMap<(BTreeSet<ObjectRef>, String), Vec<&Subject>> = BTreeMap::new();
+    let mut refused: BTreeMap<(BTreeSet<ObjectRef>, bool, String), Vec<&Subject>> = BTreeMap::new();
     for ((kind, namespace, name), verdict, reasons) in pods.chain(groups) {
         if verdict != VerdictWord::Refused {
             continue;
@@ -70,17 +76,20 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
             continue;
         }
         if let Some(why) = why(reasons) {
-            refused.entry((subject.cause(), why)).or_default().push(subject);
+            let of_group = reasons.first().is_some_and(|reason| reason.scope == "group");
+            refused.entry((subject.cause(), of_group, why)).or_default().push(subject);
         }
     }
-    for ((_, why), subjects) in refused {
-        found.extend(told(subjects, &why));
+    for ((_, of_group, why), subjects) in refused {
+        found.extend(told(subjects, of_group, &why));
     }
 }
 
 /// What is refused for one cause: of pods that use the same claims one stands for all.
-fn told(mut subjects: Vec<&Subject>, why: &str) -> Option<Lint> {
-    subjects.sort_by_key(|subject| (subject.source.ordinal, &subject.reference));
+fn told(mut subjects: Vec<&Subject>, of_group: bool, why: &str) -> Option<Lint> {
+    // Members of a group are told of in order of name, whichever was read first.
+    let place = |subject: &&Subject| if of_group { 0 } else { subject.source.ordinal };
+    subjects.sort_by_key(|subject| (place(subject), &subject.reference));
     let (first, others) = subjects.split_first()?;
     let what = if first.tried { "a pod that uses it" } else { "it" };
     let more = match others.len() {
@@ -90,8 +99,12 @@ fn told(mut subjects: Vec<&Subject>, why: &str) -> Option<Lint> {
             format!(" So it is with {more} more pods, such as {}.", others.first()?.reference.name)
         }
     };
+    let holds = match of_group {
+        true => format!("The nodes of the input could never hold the whole of the group of {what}"),
+        false => format!("No node of the input could ever hold {what}"),
+    };
     let message = format!(
-        "No node of the input could ever hold {what}, even with every other pod gone and everything \
+        "{holds}, even with every other pod gone and everything \
          healed: {why}.{more}"
     );
     Some(Lint::new(Rule::NeverFits, (&first.reference, &first.source), &first.path, message))

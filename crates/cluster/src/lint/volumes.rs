@@ -12,9 +12,12 @@ use super::claims::Waiting;
 use super::near::{cut, quoted};
 use super::nodes::{Fleet, bears_taints, meets, term_holds};
 use super::{Lint, Rule};
-use crate::lower::pod_requests;
+use crate::lower::{ZONES, node_of, pod_requests};
 use crate::words::list;
 use crate::world::World;
+
+/// What stands between the zones of a volume that is in several.
+const ZONES_APART: &str = "__";
 
 /// How many nodes a finding names.
 const NODES_SHOWN: usize = 3;
@@ -46,10 +49,7 @@ fn pins<'w>(world: &'w World, fleet: &Fleet<'w>, waiting: &Waiting<'w>) -> Vec<P
         .filter_map(|source| {
             let claim = claim(world, &waiting.reference.namespace, &source.claim_name)?;
             let volume = volume(world, &claim.spec.volume_name)?;
-            let required = volume.spec.node_affinity.as_ref()?.required.as_ref()?;
-            let usable = |node: &&&Node| {
-                required.node_selector_terms.iter().any(|term| term_holds(term, node))
-            };
+            let usable = |node: &&&Node| is_usable(volume, node);
             let nodes = fleet.nodes.iter().filter(usable);
             let nodes: BTreeSet<&str> = nodes.map(|node| node.metadata.name.as_str()).collect();
             let pinned = nodes.len() < fleet.nodes.len();
@@ -57,6 +57,34 @@ fn pins<'w>(world: &'w World, fleet: &Fleet<'w>, waiting: &Waiting<'w>) -> Vec<P
             pinned.then_some(Pin { claim: &source.claim_name, volume, nodes })
         })
         .collect()
+}
+
+/// Whether a volume can be used from a node, by its node affinity and by its labels of zones.
+fn is_usable(volume: &PersistentVolume, node: &Node) -> bool {
+    let required = volume.spec.node_affinity.as_ref().and_then(|all| all.required.as_ref());
+    let reached = required.is_none_or(|required| {
+        required.node_selector_terms.iter().any(|term| term_holds(term, node))
+    });
+    // A node without any such label is taken (VolumeZone).
+    let placed = ZONES.iter().any(|key| node.metadata.labels.contains_key(*key));
+    let near = ZONES.iter().all(|key| match volume.metadata.labels.get(*key) {
+        Some(zones) => {
+            let here = node
+                .metadata
+                .labels
+                .get(*key)
+                .or_else(|| node.metadata.labels.get(newer(key).unwrap_or_default()));
+            here.is_some_and(|here| zones.split(ZONES_APART).any(|zone| zone == here))
+        }
+        None => true,
+    });
+    reached && (!placed || near)
+}
+
+/// The key that has replaced an old one of a zone or a region.
+fn newer(key: &str) -> Option<&str> {
+    let at = ZONES.iter().position(|old| *old == key)?;
+    ZONES.get(at + 2).copied()
 }
 
 fn claim<'w>(world: &'w World, namespace: &str, name: &str) -> Option<&'w PersistentVolumeClaim> {
@@ -103,7 +131,8 @@ impl<'w> Room<'w> {
         let mut nodes: BTreeMap<&str, (&ResourceList, ResourceList)> = nodes.collect();
         for object in world.objects().into_iter().flat_map(|objects| objects.of_kind(Kind::Pod)) {
             let Object::Pod(pod) = object else { continue };
-            let Some((_, used)) = nodes.get_mut(pod.spec.node_name.as_str()) else { continue };
+            let on = node_of(pod).and_then(|node| nodes.get_mut(node));
+            let Some((_, used)) = on else { continue };
             if pod.status.phase.is_terminal() {
                 continue;
             }

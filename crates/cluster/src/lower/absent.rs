@@ -132,26 +132,50 @@ impl Lowering {
     /// Each kind that is needed and of which nothing was read, once.
     pub(crate) fn absent(&self) -> Vec<Finding> {
         let kinds = Need::ALL.into_iter().filter_map(|need| self.absent_of(need));
-        kinds.chain(self.no_pods()).chain(self.pods_nowhere()).collect()
+        let others =
+            self.no_pods().into_iter().chain(self.pods_nowhere()).chain(self.no_services());
+        kinds.chain(others).collect()
     }
 
-    /// Nodes of a cluster without a single pod: it has some, for Kubernetes itself runs there. What
-    /// was written by hand says no UID, and may mean what it says.
+    /// The first node, where the nodes are those of a cluster: what was written by hand says no UID,
+    /// and may mean what it says.
+    fn node_of_cluster(&self) -> Option<(ObjectRef, &Source)> {
+        let nodes = self.objects.nodes.iter().filter(|(_, node)| !node.header.uid.is_none());
+        let (name, node) = nodes.min_by_key(|(_, node)| node.header.source.ordinal)?;
+        let (namespace, name) = (String::new(), name.to_string());
+        Some((ObjectRef { kind: Kind::Node, namespace, name }, &node.header.source))
+    }
+
+    /// Nodes of a cluster that are scored, pods that say nothing of spread, and not a single Service: a
+    /// cluster has one at least, that of its API server.
+    fn no_services(&self) -> Option<Finding> {
+        let kind = Kind::Service;
+        let unread = self.unread.iter().any(|object| object.kind == kind);
+        if !self.scored || unread || !self.has_none(kind) || !self.spreads_by_default() {
+            return None;
+        }
+        let (node, source) = self.node_of_cluster()?;
+        let message = format!(
+            "There is no Service in the input, and the nodes are those of a cluster: pods of Services \
+             are scored as if kube-scheduler did not spread them. Add what `{}` prints.",
+            command(kind)
+        );
+        Some(warning(node, source, message))
+    }
+
+    /// Nodes of a cluster without a single pod: it has some, for Kubernetes itself runs there.
     fn no_pods(&self) -> Option<Finding> {
         let kind = Kind::Pod;
         if !self.has_none(kind) || self.unread.iter().any(|object| object.kind == kind) {
             return None;
         }
-        let nodes = self.objects.nodes.iter().filter(|(_, node)| !node.header.uid.is_none());
-        let (name, node) = nodes.min_by_key(|(_, node)| node.header.source.ordinal)?;
-        let (namespace, name) = (String::new(), name.to_string());
-        let source = &node.header.source;
+        let (node, source) = self.node_of_cluster()?;
         let message = format!(
             "There is no Pod in the input, and the nodes are those of a cluster: every node counts as \
              empty. Add what `{}` prints.",
             command(kind)
         );
-        Some(warning(ObjectRef { kind: Kind::Node, namespace, name }, source, message))
+        Some(warning(node, source, message))
     }
 
     /// Pods on nodes that were not read, once for all: what they hold is in no sum.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use phalanx_engine::{
     Allocation, BindingFailure, ClaimKey, Consumption, DeviceKey, HeldDevice, Name,
-    Node as EngineNode, PodKey, PoolKey, Reach, Scoped, Timestamp, User, VolumeClaimKey,
+    Node as EngineNode, PodKey, PoolKey, Scoped, Timestamp, User, VolumeClaimKey,
 };
-use phalanx_objects::core::{Namespace, Node, Pod, PriorityClass};
+use phalanx_objects::core::{ContainerImage, Namespace, Node, Pod, PriorityClass};
 use phalanx_objects::meta::{Condition, ObjectMeta};
 use phalanx_objects::resource::{
-    AllocatedDeviceStatus, AllocationResult, DeviceClass, DeviceRequestAllocationResult,
-    DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+    AllocatedDeviceStatus, AllocationResult, DeviceClass, DeviceRequest,
+    DeviceRequestAllocationResult, ResourceClaim, ResourceClaimTemplate,
 };
-use phalanx_objects::topology::{ALIGN_ANNOTATION, NodeTopology};
+use phalanx_objects::topology::ALIGN_ANNOTATION;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::admission::Rules;
@@ -23,12 +23,10 @@ use super::meant::PodLabels;
 use super::pod::{self, PodReader, wish};
 use super::record::{
     ClaimRecord, Header, Life, NamespaceRecord, NodeRecord, PodClaimSource, PodRecord, PodShape,
-    PriorityFrom, PriorityRecord, SliceRecord, TaintRuleRecord, TemplateRecord, TopologyRecord,
-    Uid,
+    PriorityFrom, PriorityRecord, TemplateRecord, Uid,
 };
-use super::slice::{Note, Reader, device_taint};
-use super::{Dependent, Findings, Lowering, amount, links, rules};
-use crate::compat::Gate;
+use super::slice::Note;
+use super::{Dependent, Findings, Lowering, amount, rules};
 use crate::finding::{Finding, Severity, Source};
 
 /// The annotation of a claim that was made for a pod: the claim's name in that pod.
@@ -36,6 +34,9 @@ const POD_CLAIM_ANNOTATION: &str = "resource.kubernetes.io/pod-claim-name";
 
 /// The annotation of the claim that was made for a pod's extended resources.
 const EXTENDED_CLAIM_ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
+
+/// Most alternatives of a list (`FirstAvailableDeviceRequestMaxSize`).
+const FIRST_AVAILABLE_MAX: u32 = 8;
 
 /// How long kube-scheduler waits for binding conditions (`DynamicResourcesArgs.bindingTimeout`).
 const BINDING_TIMEOUT_MILLIS: i64 = 600_000;
@@ -53,6 +54,14 @@ impl Lowering {
             Object::Namespace(namespace) => {
                 self.namespace(namespace, header);
                 self.namespace_rules(namespace);
+                Vec::new()
+            }
+            Object::Service(service) => {
+                self.service(service, header);
+                Vec::new()
+            }
+            Object::ReplicationController(controller) => {
+                self.replication_controller(controller, header);
                 Vec::new()
             }
             Object::PriorityClass(class) => self.priority_class(class, header),
@@ -88,6 +97,7 @@ impl Lowering {
             }
             Object::Workload(workload) => self.workload(workload, source.clone()),
             Object::NodeTopology(topology) => self.topology(topology, header),
+            Object::Scheduling(object) => self.scheduling(object, header),
         };
         let found = findings(reference, &source, notes);
         Findings::set(&mut self.findings.read, reference, found);
@@ -98,7 +108,8 @@ impl Lowering {
         let scoped = self.scoped(namespace, name);
         match reference.kind {
             Kind::Node => {
-                if self.objects.nodes.remove(name).is_some() {
+                if let Some(old) = self.objects.nodes.remove(name) {
+                    self.node_moves(Some(&old), None);
                     self.dirty.nodes.push(scoped.name);
                 }
             }
@@ -110,6 +121,8 @@ impl Lowering {
                 self.meant.namespace_changed(&scoped.name);
                 self.namespace_rules_gone(name);
             }
+            Kind::Service => self.service_gone(&scoped),
+            Kind::ReplicationController => self.replication_controller_gone(&scoped),
             Kind::RuntimeClass => self.runtime_class_gone(name),
             Kind::LimitRange => self.limit_range_gone(&scoped),
             Kind::ResourceQuota => self.quota_gone(&scoped),
@@ -141,6 +154,7 @@ impl Lowering {
             Kind::VolumeAttachment => self.volume_attachment_gone(name),
             Kind::Workload(_) => self.workload_gone(reference),
             Kind::NodeTopology => self.topology_gone(name),
+            Kind::Scheduling(kind) => self.scheduling_gone(kind, &scoped),
         }
         self.findings.read.remove(reference);
         self.findings.lowered.remove(reference);
@@ -167,6 +181,8 @@ impl Lowering {
             | Kind::ResourceQuota
             | Kind::Node
             | Kind::Pod
+            | Kind::Service
+            | Kind::ReplicationController
             | Kind::Namespace
             | Kind::ResourceSlice
             | Kind::DeviceTaintRule
@@ -177,6 +193,7 @@ impl Lowering {
             | Kind::CSIDriver
             | Kind::CSIStorageCapacity
             | Kind::VolumeAttachment
+            | Kind::Scheduling(_)
             | Kind::NodeTopology => {}
             Kind::Workload(_) => {
                 let needing = self.index.runtime.get(object).cloned().unwrap_or_default();
@@ -218,6 +235,8 @@ impl Lowering {
             Object::Node(_)
             | Object::Pod(_)
             | Object::Namespace(_)
+            | Object::Service(_)
+            | Object::ReplicationController(_)
             | Object::PriorityClass(_)
             | Object::RuntimeClass(_)
             | Object::LimitRange(_)
@@ -228,6 +247,7 @@ impl Lowering {
             | Object::DeviceClass(_)
             | Object::DeviceTaintRule(_)
             | Object::Workload(_)
+            | Object::Scheduling(_)
             | Object::NodeTopology(_) => {}
         }
     }
@@ -255,11 +275,15 @@ impl Lowering {
             taints: node.spec.taints.iter().filter_map(|t| taint(t, names)).collect(),
             unschedulable: node.spec.unschedulable,
             features: features.into(),
+            images: images(if self.scored { &node.status.images } else { &[] }, names),
         };
         let name = names.get(&node.metadata.name);
         self.dirty.nodes.push(name.clone());
         let empty = engine.allocatable.pods == 0;
-        self.objects.nodes.insert(name, NodeRecord { header, node: engine });
+        let record = NodeRecord { header, node: engine };
+        let old = self.objects.nodes.remove(&name);
+        self.node_moves(old.as_ref(), Some(&record));
+        self.objects.nodes.insert(name, record);
         if !empty {
             return Vec::new();
         }
@@ -286,12 +310,14 @@ impl Lowering {
             selectors: &mut self.meant.selectors,
             compat: &self.compat,
             scheduler: self.scheduler.as_deref(),
+            scored: self.scored,
             notes: Vec::new(),
         }
     }
 
     fn pod(&mut self, pod: &Arc<Pod>, header: Header) -> Vec<Note> {
         let key = PodKey(self.scoped(&pod.metadata.namespace, &pod.metadata.name));
+        self.controlled(&key, &pod.metadata);
         let mut reader = self.pod_reader();
         let record = reader.pod(pod, header);
         let notes = std::mem::take(&mut reader.notes);
@@ -317,6 +343,7 @@ impl Lowering {
     /// Enters a pod into the indices, or takes it out.
     fn index_pod(&mut self, key: &PodKey, record: &PodRecord, enter: bool) {
         let dependent = Dependent::Pod(key.clone());
+        self.mark_namesakes(&key.0.namespace, &key.0.name);
         self.index_shape(&record.labels, &record.shape, &dependent, enter);
         if record.life.is_seen() {
             let rules = record.shape.near.as_deref();
@@ -325,6 +352,7 @@ impl Lowering {
         self.index_draft(&key.0.namespace, record.draft.as_deref(), &dependent, enter);
         if record.life == Life::Pending {
             self.index_asks(&record.shape, &dependent, enter);
+            self.index_spread(&record.labels, &record.shape, &dependent, enter);
         }
         self.index_priority(&record.priority, dependent, enter);
         self.mark_extended(key);
@@ -349,9 +377,10 @@ impl Lowering {
             change(&mut self.index.owned, workload.clone(), key.clone(), enter);
             self.dirty.workloads.push(workload.clone());
         }
-        if let Some(gang) = record.gang.as_deref().filter(|_| record.life == Life::Pending) {
-            let of = (key.0.namespace.clone(), gang.clone());
-            change(&mut self.index.gangs, of, key.clone(), enter);
+        if let Some(gang) =
+            record.marks.as_deref().and_then(|marks| marks.group_in(&key.0.namespace))
+        {
+            change(&mut self.index.members, gang, key.clone(), enter);
         }
     }
 
@@ -453,7 +482,11 @@ impl Lowering {
         let record = ClaimRecord {
             header,
             spec,
-            held: claim.status.allocation.as_ref().map(|held| self.allocation(held)),
+            held: claim
+                .status
+                .allocation
+                .as_ref()
+                .map(|held| Allocation { early: early(claim, held), ..self.allocation(held) }),
             failed: self.failed(claim),
             users: self.users(claim),
             deleting: claim.metadata.deletion_timestamp.is_some(),
@@ -513,7 +546,7 @@ impl Lowering {
             });
         }
         let nodes = held.node_selector.as_ref().map(|selector| rules::terms(selector, names));
-        Allocation { devices: devices.into(), nodes }
+        Allocation { devices: devices.into(), nodes, early: 0 }
     }
 
     /// What kube-scheduler comes to of binding conditions: it goes through the devices in order, and
@@ -570,135 +603,6 @@ impl Lowering {
         }
     }
 
-    /// The gate of DeviceTaintRules.
-    fn rules_gate(&self) -> Gate {
-        match self.compat.version() {
-            crate::compat::Version::V1_34 => Gate::DRADeviceTaints,
-            crate::compat::Version::V1_35
-            | crate::compat::Version::V1_36
-            | crate::compat::Version::V1_37 => Gate::DRADeviceTaintRules,
-        }
-    }
-
-    /// Whether DeviceTaintRules have any effect.
-    pub(crate) fn heeds_rules(&self) -> bool {
-        self.compat.is_on(self.rules_gate()) && self.compat.is_on(Gate::DRADeviceTaints)
-    }
-
-    fn taint_rule(&mut self, rule: &DeviceTaintRule, header: Header) -> Vec<Note> {
-        let (gate, on) = (self.rules_gate(), self.heeds_rules());
-        let names = &mut self.interned.names;
-        let selector = rule.spec.device_selector.as_ref();
-        let mut part = |of: Option<&String>| of.map(|text| names.get(text));
-        let record = TaintRuleRecord {
-            header,
-            selects: on && selector.is_some(),
-            driver: part(selector.and_then(|s| s.driver.as_ref())),
-            pool: part(selector.and_then(|s| s.pool.as_ref())),
-            device: part(selector.and_then(|s| s.device.as_ref())),
-            taint: device_taint(&rule.spec.taint, names),
-        };
-        let name = names.get(&rule.metadata.name);
-        self.taint_rule_changed(&record);
-        if let Some(old) = self.objects.taint_rules.insert(name, record) {
-            self.taint_rule_changed(&old);
-        }
-        if on {
-            return Vec::new();
-        }
-        let message = format!(
-            "The rule has no effect: the feature gate {} is off in Kubernetes {}.",
-            gate.as_str(),
-            self.compat.version()
-        );
-        vec![(Severity::Warning, "spec".to_owned(), message)]
-    }
-
-    fn taint_rule_changed(&mut self, rule: &TaintRuleRecord) {
-        let touched = self.objects.pools.keys().filter(|pool| rule.may_touch(pool));
-        self.dirty.pools.extend(touched.cloned());
-    }
-
-    fn slice(&mut self, slice: &ResourceSlice, header: Header) -> Vec<Note> {
-        let name = self.interned.names.get(&slice.metadata.name);
-        let mut reader = Reader {
-            names: &mut self.interned.names,
-            attributes: &mut self.interned.attributes,
-            kinds: &mut self.interned.kinds,
-            compat: &self.compat,
-            notes: Vec::new(),
-        };
-        let record = Arc::new(reader.slice(slice, header));
-        let notes = std::mem::take(&mut reader.notes);
-        self.slice_gone(&name);
-        self.index_slice(&record, true);
-        let pool = self.objects.pools.entry(record.pool.clone()).or_default();
-        pool.slices.insert(name.clone(), Arc::clone(&record));
-        self.objects.slices.insert(name, record);
-        notes
-    }
-
-    fn slice_gone(&mut self, name: &str) {
-        let Some(old) = self.objects.slices.remove(name) else { return };
-        self.index_slice(&old, false);
-        for device in old.devices.iter().filter(|device| !device.kind.counters.is_empty()) {
-            let key = DeviceKey { pool: old.pool.clone(), device: device.name.clone() };
-            self.vanished.insert(key, device.kind.consumption());
-        }
-        if let Some(pool) = self.objects.pools.get_mut(&old.pool) {
-            pool.slices.remove(name);
-        }
-    }
-
-    fn index_slice(&mut self, slice: &SliceRecord, enter: bool) {
-        self.dirty.pools.push(slice.pool.clone());
-        self.mark_links(&slice.pool);
-        let Reach::Node(node) = &slice.reach else { return };
-        let pools = self.index.node_pools.entry(node.clone()).or_default();
-        let count = pools.entry(slice.pool.clone()).or_default();
-        *count = if enter { *count + 1 } else { count.saturating_sub(1) };
-        if *count == 0 {
-            pools.remove(&slice.pool);
-        }
-        if pools.is_empty() {
-            self.index.node_pools.remove(node);
-        }
-        if self.index.topologies.contains_key(node) {
-            self.dirty.links.push(node.clone());
-        }
-    }
-
-    /// Marks the links of the nodes whose topology names the pool.
-    fn mark_links(&mut self, pool: &PoolKey) {
-        let nodes = self.index.pool_topologies.get(pool).into_iter().flatten().cloned();
-        self.dirty.links.extend(nodes);
-    }
-
-    fn topology(&mut self, topology: &NodeTopology, header: Header) -> Vec<Note> {
-        let name = self.interned.names.get(&topology.metadata.name);
-        let mut notes = Vec::new();
-        let record = links::read(topology, header, &mut self.interned.names, &mut notes);
-        self.topology_gone(&name);
-        self.index_topology(&name, &record, true);
-        self.objects.topologies.insert(name, Arc::new(record));
-        notes
-    }
-
-    fn topology_gone(&mut self, name: &str) {
-        if let Some(old) = self.objects.topologies.remove(name) {
-            let name = self.interned.names.get(name);
-            self.index_topology(&name, &old, false);
-        }
-    }
-
-    fn index_topology(&mut self, name: &Name, record: &TopologyRecord, enter: bool) {
-        change(&mut self.index.topologies, record.node.clone(), name.clone(), enter);
-        for pool in named_pools(record) {
-            change(&mut self.index.pool_topologies, pool, record.node.clone(), enter);
-        }
-        self.dirty.links.push(record.node.clone());
-    }
-
     /// What is kept of the object's metadata, if it is there.
     pub(super) fn header(&self, reference: &ObjectRef) -> Option<&Header> {
         let name = reference.name.as_str();
@@ -712,6 +616,10 @@ impl Lowering {
             Kind::Node => objects.nodes.get(name).map(|r| &r.header),
             Kind::Pod => objects.pods.get(&PodKey(scoped())).map(|r| &r.header),
             Kind::Namespace => objects.namespaces.get(name).map(|r| &r.header),
+            Kind::Service => self.spreading.services.get(&scoped()).map(|kept| &kept.header),
+            Kind::ReplicationController => {
+                self.spreading.controllers.get(&scoped()).map(|kept| &kept.header)
+            }
             Kind::PriorityClass => objects.priorities.get(name).map(|r| &r.header),
             Kind::RuntimeClass => objects.admission.runtime_classes.get(name).map(|k| &k.header),
             Kind::LimitRange => objects.admission.limit_ranges.get(&scoped()).map(|k| &k.header),
@@ -732,23 +640,29 @@ impl Lowering {
             Kind::VolumeAttachment => self.storage.attachments.get(name).map(|r| &r.header),
             Kind::Workload(kind) => objects.workloads.get(&group(kind.word())).map(|r| &r.header),
             Kind::NodeTopology => objects.topologies.get(name).map(|r| &r.header),
+            Kind::Scheduling(kind) => objects.scheduling.get(&(kind, scoped())).map(|r| &r.header),
         }
     }
 }
 
-/// The pools that a topology names outright: its links are lowered again when they change, for
-/// they need not be published under the node's name.
-pub(super) fn named_pools(record: &TopologyRecord) -> Vec<PoolKey> {
-    let mut pools = Vec::new();
-    for hint in &record.hints {
-        if let Some(driver) = &hint.driver {
-            let pool = hint.pool.clone().unwrap_or_else(|| record.node.0.clone());
-            pools.push(PoolKey { driver: driver.clone(), pool });
-        }
-    }
-    pools.sort();
-    pools.dedup();
-    pools
+/// How early in its lists the alternatives stand that an allocation has (DynamicResources'
+/// `computeScore`).
+fn early(claim: &ResourceClaim, held: &AllocationResult) -> u32 {
+    let given = |request: &str, alternative: &str| {
+        let of = |result: &DeviceRequestAllocationResult| {
+            result.request.split_once('/') == Some((request, alternative))
+        };
+        held.devices.results.iter().any(of)
+    };
+    let of_request = |request: &DeviceRequest| {
+        let list = request.first_available.iter().enumerate();
+        let chosen = list.filter(|(_, one)| given(&request.name, &one.name));
+        let early = |(at, _)| {
+            FIRST_AVAILABLE_MAX.saturating_sub(u32::try_from(at).unwrap_or(FIRST_AVAILABLE_MAX))
+        };
+        chosen.map(early).sum::<u32>()
+    };
+    claim.spec.devices.requests.iter().map(of_request).sum()
 }
 
 /// What the driver reports of a device of an allocation; none where it has not reported yet.
@@ -791,6 +705,17 @@ fn wish_notes(wish: &Wish) -> Vec<Note> {
             format!("{message} No pod that needs it is placed, for the wish might be required."),
         )],
     }
+}
+
+/// The images of a node by name; of two of one name the first.
+fn images(of: &[ContainerImage], names: &mut super::Names) -> Box<[(Name, i64)]> {
+    let mut all = Vec::new();
+    for image in of {
+        all.extend(image.names.iter().map(|name| (names.get(name), image.size_bytes)));
+    }
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all.dedup_by(|later, first| later.0 == first.0);
+    all.into()
 }
 
 /// Notes as findings on their object.

@@ -18,10 +18,12 @@ use crate::compat::Version;
 /// Amounts by resource name, in exact quantities.
 type Amounts<'a> = BTreeMap<&'a str, Quantity>;
 
+/// What a container counts as where it asks for nothing: by name, how much.
+type Padding = [(&'static str, Quantity)];
+
 /// What a pod that waits asks for: its spec alone.
 pub(crate) fn asked(spec: &PodSpec, names: &mut Names) -> Resources {
-    let sum = walk(spec, |container| defaulted(container));
-    finish(spec, sum, None, names)
+    of_pod(&asked_sum(spec), names)
 }
 
 /// What a pod on a node holds: the greatest of what its spec asks, what the node has granted and
@@ -32,8 +34,26 @@ pub(crate) fn held(
     version: Version,
     names: &mut Names,
 ) -> Resources {
+    of_pod(&held_sum(spec, status, version, &[]), names)
+}
+
+fn asked_sum(spec: &PodSpec) -> Amounts<'_> {
+    let mut sum = walk(spec, |container| defaulted(container));
+    total(spec, &mut sum, None);
+    sum
+}
+
+fn held_sum<'a>(
+    spec: &'a PodSpec,
+    status: &'a PodStatus,
+    version: Version,
+    padding: &Padding,
+) -> Amounts<'a> {
+    let of_spec = || walk(spec, |container| pad(defaulted(container), padding));
     if !resizes(status) {
-        return asked(spec, names);
+        let mut sum = of_spec();
+        total(spec, &mut sum, None);
+        return sum;
     }
     let infeasible = infeasible(status);
     let mut sum = if version == Version::V1_34 {
@@ -44,22 +64,23 @@ pub(crate) fn held(
             if !infeasible {
                 raise(&mut most, &defaulted(container));
             }
-            most
+            pad(most, padding)
         })
     } else {
-        let (allocated, actual) = totals_of_status(spec, status, infeasible);
+        let (allocated, actual) = totals_of_status(spec, status, infeasible, padding);
         let mut most = allocated;
         raise(&mut most, &actual);
+        if !infeasible {
+            raise(&mut most, &of_spec());
+        }
         most
     };
-    if !infeasible && version != Version::V1_34 {
-        raise(&mut sum, &walk(spec, |container| defaulted(container)));
-    }
     let in_force = status.resources.as_ref().map(|resources| InForce {
         lists: [&resources.requests, &status.allocated_resources],
         infeasible,
     });
-    finish(spec, sum, in_force.as_ref(), names)
+    total(spec, &mut sum, in_force.as_ref());
+    sum
 }
 
 /// What a container counts as where nodes are scored and it asks for nothing (`schedutil`'s
@@ -67,28 +88,30 @@ pub(crate) fn held(
 const PADDING: [(&str, Quantity); 2] =
     [("cpu", Quantity::from_milli(100)), ("memory", Quantity::from_int(200 << 20))];
 
-/// CPU and memory of a pod as kube-scheduler scores them; `held` is what it holds on its node.
-pub(crate) fn padded(spec: &PodSpec, held: &Resources) -> Padded {
-    let mut sum = walk(spec, |container| {
-        let mut amounts = defaulted(container);
-        for (name, quantity) in PADDING {
-            amounts.entry(name).or_insert(quantity);
-        }
-        amounts
-    });
-    add(&mut sum, &borrowed(&spec.overhead));
-    let cpu = sum.get("cpu").map_or(0, Quantity::milli_ceil);
-    let memory = sum.get("memory").map_or(0, Quantity::value_ceil);
-    // Requests of the pod as a whole stand for themselves once it is on a node.
-    let whole = pod_requests(spec, &sum);
-    let of = |name: &str, own: i64, sum: i64| {
-        if whole.contains_key(name) { own } else { sum.max(own) }
+/// CPU and memory of a pod as kube-scheduler scores them: while it is placed, and on its node with
+/// this status.
+pub(crate) fn padded(spec: &PodSpec, status: &PodStatus, version: Version) -> Padded {
+    let of = |sum: &Amounts<'_>| {
+        let cpu = sum.get("cpu").map_or(0, Quantity::milli_ceil);
+        (cpu, sum.get("memory").map_or(0, Quantity::value_ceil))
     };
-    let (own_cpu, own_memory) = (held.cpu_milli, held.memory_bytes);
-    Padded {
-        asked: (cpu, memory),
-        held: (of("cpu", own_cpu, cpu), of("memory", own_memory, memory)),
+    let mut asked = walk(spec, |container| pad(defaulted(container), &PADDING));
+    add(&mut asked, &borrowed(&spec.overhead));
+    // Requests of the pod as a whole stand for themselves once it is on a node.
+    let mut padding = PADDING.to_vec();
+    if !pod_requests(spec).is_empty() {
+        let bare = held_sum(spec, status, version, &[]);
+        padding.retain(|(name, _)| !bare.contains_key(name));
     }
+    let held = held_sum(spec, status, version, &padding);
+    Padded { asked: of(&asked), held: of(&held) }
+}
+
+fn pad<'a>(mut amounts: Amounts<'a>, padding: &Padding) -> Amounts<'a> {
+    for (name, quantity) in padding {
+        amounts.entry(name).or_insert(*quantity);
+    }
+    amounts
 }
 
 /// Whether anything in the status could differ from the spec.
@@ -115,6 +138,7 @@ fn totals_of_status<'a>(
     spec: &'a PodSpec,
     status: &'a PodStatus,
     infeasible: bool,
+    padding: &Padding,
 ) -> (Amounts<'a>, Amounts<'a>) {
     if let Some(resources) = &status.resources
         && !status.allocated_resources.is_empty()
@@ -123,8 +147,8 @@ fn totals_of_status<'a>(
         return (borrowed(&status.allocated_resources), borrowed(&resources.requests));
     }
     (
-        walk(spec, |container| granted(container, status, infeasible)),
-        walk(spec, |container| in_force(container, status, infeasible)),
+        walk(spec, |container| pad(granted(container, status, infeasible), padding)),
+        walk(spec, |container| pad(in_force(container, status, infeasible), padding)),
     )
 }
 
@@ -142,7 +166,8 @@ fn granted<'a>(c: &'a Container, status: &'a PodStatus, infeasible: bool) -> Amo
 }
 
 fn in_force<'a>(c: &'a Container, status: &'a PodStatus, infeasible: bool) -> Amounts<'a> {
-    match status_of(c, status).and_then(|s| s.resources.as_ref()) {
+    let resources = status_of(c, status).and_then(|s| s.resources.as_ref());
+    match resources.filter(|resources| !resources.requests.is_empty()) {
         Some(resources) => borrowed(&resources.requests),
         None => granted(c, status, infeasible),
     }
@@ -204,11 +229,12 @@ fn pod_level(name: &str) -> bool {
 }
 
 /// The requests of the pod as a whole, with the API server's defaults.
-fn pod_requests<'a>(spec: &'a PodSpec, sum: &Amounts<'a>) -> Amounts<'a> {
+fn pod_requests(spec: &PodSpec) -> Amounts<'_> {
     let Some(own) = &spec.resources else { return Amounts::new() };
     if own.requests.is_empty() && own.limits.is_empty() {
         return Amounts::new();
     }
+    let sum = walk(spec, |container| defaulted(container));
     let mut requests = borrowed(&own.requests);
     for name in ["cpu", "memory"] {
         if let Some(quantity) = sum.get(name) {
@@ -230,24 +256,18 @@ struct InForce<'a> {
     infeasible: bool,
 }
 
-/// Puts the pod's own requests in place of the sum and the overhead on top, and rounds. Where the
-/// status says nothing of the pod as a whole the spec alone counts, infeasible or not.
-fn finish<'a>(
-    spec: &'a PodSpec,
-    mut sum: Amounts<'a>,
-    in_force: Option<&InForce<'a>>,
-    names: &mut Names,
-) -> Resources {
-    total(spec, &mut sum, in_force);
-    let mut resources = rounded(&sum, names);
+/// What a pod comes to, rounded.
+fn of_pod(sum: &Amounts<'_>, names: &mut Names) -> Resources {
+    let mut resources = rounded(sum, names);
     resources.pods = 1;
     resources.scalars = resources.scalars.into_iter().filter(|(_, amount)| *amount != 0).collect();
     resources
 }
 
-/// Puts the pod's own requests in place of the sum and the overhead on top.
+/// Puts the pod's own requests in place of the sum and the overhead on top. Where the status says
+/// nothing of the pod as a whole the spec alone counts, infeasible or not.
 fn total<'a>(spec: &'a PodSpec, sum: &mut Amounts<'a>, in_force: Option<&InForce<'a>>) {
-    let own = pod_requests(spec, sum);
+    let own = pod_requests(spec);
     if !own.is_empty() {
         let mut effective = own;
         if let Some(InForce { lists, infeasible }) = in_force {
@@ -265,9 +285,7 @@ fn total<'a>(spec: &'a PodSpec, sum: &mut Amounts<'a>, in_force: Option<&InForce
 
 /// The requests of a pod, exact (`resourcehelper.PodRequests`).
 pub(crate) fn requests(spec: &PodSpec) -> ResourceList {
-    let mut sum = walk(spec, |container| defaulted(container));
-    total(spec, &mut sum, None);
-    owned(&sum)
+    owned(&asked_sum(spec))
 }
 
 /// The limits of a pod, exact (`resourcehelper.PodLimits`): overhead counts where there is a limit.

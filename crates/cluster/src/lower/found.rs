@@ -2,8 +2,8 @@
 //! kube-scheduler's DynamicResources plugin and the resourceclaim controller do.
 
 use phalanx_engine::{
-    Align, ClaimKey, ClaimSpec, ClaimUse, Extended, Fault, Name, PodKey, Reason, Request, Scoped,
-    Shared, VolumeUse,
+    Align, ClaimKey, ClaimSpec, ClaimUse, Extended, Fault, Name, PodKey, PodSelectorId, Reason,
+    Request, Scoped, Shared, VolumeUse,
 };
 use phalanx_objects::Kind;
 use phalanx_objects::topology::ALIGN_ANNOTATION;
@@ -211,11 +211,12 @@ impl Lowering {
         self.index.made.get(pod)?.iter().find(of).cloned()
     }
 
-    /// The request of a pod of this shape and these labels with these claims, shared with its equals; and for each
-    /// claim of the request the one that was made for the pod.
+    /// The request of a pod of this shape and these labels, spread by default with these pods, with these
+    /// claims, shared with its equals; and for each claim of the request the one that was made for the
+    /// pod.
     pub(super) fn request(
         &mut self,
-        (shape, labels): (&PodShape, &Shared<PodLabels>),
+        (shape, labels, spread): (&PodShape, &Shared<PodLabels>, Option<PodSelectorId>),
         of_workload: &Wish,
         found: Vec<Found>,
         served: &[Served],
@@ -260,6 +261,7 @@ impl Lowering {
             matched: self.meant.matched(labels),
             near: shape.near.clone(),
             padded: shape.padded,
+            scored: self.scored_of(shape, spread),
             volumes,
             features: shape.features.clone(),
             fault: faults.into_iter().min_by_key(|fault| fault.reason),

@@ -38,6 +38,8 @@ pub struct GroupInfo {
     pub owner: Option<GroupKey>,
     /// The workloads that it is part of, and those above them, itself left out.
     pub above: Vec<GroupKey>,
+    /// Its pods start together.
+    pub gang: bool,
     /// Its roles, as the engine numbers them.
     pub roles: Vec<RoleInfo>,
 }
@@ -59,7 +61,9 @@ pub struct PodInfo {
     pub planned: bool,
     /// UID; empty if there is none.
     pub uid: String,
-    /// Number of the role that says what it is like, among those of its object.
+    /// The pod itself, or the workload that makes it: which says what it is like.
+    pub home: GroupKey,
+    /// Number of the role that does, among those of that object.
     pub role: u16,
     /// Name of its role in the workload; empty where there is but one.
     pub role_name: Name,
@@ -156,6 +160,9 @@ impl Lowering {
         if key.kind.as_str() == "pod" {
             return self.pod_info(key);
         }
+        if let Some(shown) = self.shown.gangs.get(key) {
+            return Some(self.gang_info(key, shown));
+        }
         let record = self.objects.workloads.get(key)?;
         Some(GroupInfo {
             key: key.clone(),
@@ -164,6 +171,7 @@ impl Lowering {
             created: record.header.created.is_some(),
             owner: None,
             above: self.lineage(key).into_iter().skip(1).collect(),
+            gang: false,
             roles: self.planned(key, record),
         })
     }
@@ -171,14 +179,7 @@ impl Lowering {
     /// The pods of a workload that are to be made, role by role as the engine numbers them.
     fn planned(&self, key: &GroupKey, record: &WorkloadRecord) -> Vec<RoleInfo> {
         let pod = |role: u16, name: &str, index: Option<u32>| {
-            let of = record.roles.get(usize::from(role))?;
-            let name = self.planned_name(key, record.kind, name);
-            let pod = PodKey(Scoped { namespace: key.object.namespace.clone(), name });
-            let claims = self.planned_claims(&pod, &of.shape);
-            let rank = index.and_then(|index| of.rank.of(index));
-            let index = index.filter(|_| of.indexes.is_some());
-            let (uid, role_name) = (String::new(), of.name.clone());
-            Some(PodInfo { key: pod, planned: true, uid, role, role_name, index, rank, claims })
+            self.planned_pod(key, record, role, name, index)
         };
         if record.kind == WorkloadKind::DaemonSet {
             let (nodes, _) = self.daemon_nodes(key, record);
@@ -188,13 +189,83 @@ impl Lowering {
         let mut roles = Vec::with_capacity(record.roles.len());
         for (at, due) in self.due(key, record).into_iter().enumerate() {
             let Some(of) = record.roles.get(at) else { continue };
-            for run in self.runs(&key.object.namespace, of, &due) {
+            if self.gang_of_role(key, record, at).is_some() {
+                continue;
+            }
+            for run in self.runs(key, record.kind, of, &due) {
                 let pods = run.iter();
                 let pods = pods.filter_map(|i| pod(at as u16, &of.places.name(*i), Some(*i)));
                 roles.push(RoleInfo { pods: pods.collect() });
             }
         }
         roles
+    }
+
+    /// A pod of a workload that is to be made.
+    fn planned_pod(
+        &self,
+        key: &GroupKey,
+        record: &WorkloadRecord,
+        role: u16,
+        name: &str,
+        index: Option<u32>,
+    ) -> Option<PodInfo> {
+        let of = record.roles.get(usize::from(role))?;
+        let name = self.planned_name(key, record.kind, name);
+        let pod = PodKey(Scoped { namespace: key.object.namespace.clone(), name });
+        let claims = self.planned_claims(&pod, &of.shape);
+        let rank = index.and_then(|index| of.rank.of(index));
+        let index = index.filter(|_| of.indexes.is_some());
+        let (uid, role_name, home) = (String::new(), of.name.clone(), key.clone());
+        Some(PodInfo { key: pod, home, planned: true, uid, role, role_name, index, rank, claims })
+    }
+
+    /// A gang with its pods: of each role those that exist, then those to be made.
+    fn gang_info(&self, key: &GroupKey, shown: &super::gang::Shown) -> GroupInfo {
+        let mut above: Vec<GroupKey> = Vec::new();
+        let mut roles = Vec::with_capacity(shown.lines.len());
+        for line in &shown.lines {
+            let mut pods: Vec<PodInfo> = Vec::new();
+            for pod in line.pods.iter().filter(|_| !line.running) {
+                let kind = Name::new("pod");
+                let Some(info) = self.pod_info(&GroupKey { object: pod.0.clone(), kind }) else {
+                    continue;
+                };
+                above.extend(info.above);
+                pods.extend(info.roles.into_iter().flat_map(|role| role.pods));
+            }
+            pods.sort_by_key(|pod| (pod.rank.or(pod.index), pod.key.clone()));
+            if let Some((workload, role)) = &line.of
+                && let Some(record) = self.objects.workloads.get(workload)
+            {
+                above.extend(self.lineage(workload));
+                let of = record.roles.get(usize::from(*role));
+                let planned = line.planned.iter().filter_map(|index| {
+                    let name = of?.places.name(*index);
+                    self.planned_pod(workload, record, *role, &name, Some(*index))
+                });
+                pods.extend(planned);
+            }
+            roles.push(RoleInfo { pods });
+        }
+        above.retain(|workload| workload != key);
+        above.sort();
+        above.dedup();
+        let declaring = super::gang::declaring(key);
+        let header = self.header(&declaring);
+        let first = shown.lines.iter().flat_map(|line| &line.pods).min();
+        let of_pod = first.and_then(|pod| self.objects.pods.get(pod)).map(|pod| &pod.header);
+        let header = header.or(of_pod);
+        GroupInfo {
+            key: key.clone(),
+            kind: declaring.kind,
+            source: header.map(|header| header.source.clone()).unwrap_or_default(),
+            created: header.is_some_and(|header| header.created.is_some()),
+            owner: None,
+            above,
+            gang: true,
+            roles,
+        }
     }
 
     fn pod_info(&self, key: &GroupKey) -> Option<GroupInfo> {
@@ -217,12 +288,17 @@ impl Lowering {
         let seat = owner.as_ref().and_then(|owner| self.seat_of(owner, record));
         let info = PodInfo {
             key: pod,
+            home: key.clone(),
             planned: record.header.named_here,
             uid: record.header.uid.to_string(),
             role: 0,
             role_name: seat.as_ref().map_or_else(|| Name::new(""), |seat| seat.name.clone()),
             index: seat.as_ref().and_then(|seat| seat.index),
-            rank: seat.as_ref().and_then(|seat| seat.rank),
+            rank: record
+                .marks
+                .as_deref()
+                .and_then(|marks| marks.rank)
+                .or_else(|| seat.as_ref().and_then(|seat| seat.rank)),
             claims,
         };
         Some(GroupInfo {
@@ -232,6 +308,7 @@ impl Lowering {
             created: record.header.created.is_some(),
             above: self.lineage_of_pod(record),
             owner,
+            gang: false,
             roles: vec![RoleInfo { pods: vec![info] }],
         })
     }
@@ -395,17 +472,20 @@ impl Lowering {
     /// a workload, one.
     #[must_use]
     pub(crate) fn pods_wanted(&self, object: &ObjectRef, at: &str) -> u32 {
-        let key = GroupKey {
-            object: Scoped {
-                namespace: Name::new(&object.namespace),
-                name: Name::new(&object.name),
-            },
-            kind: Name::new(crate::edit::kind_word(object.kind)),
-        };
-        let Some(record) = self.objects.workloads.get(&key) else { return 1 };
+        let Some(record) = self.objects.workloads.get(&group_of(object)) else { return 1 };
         let of =
             |role: &&super::workload::RoleRecord| at.strip_suffix("spec") == Some(&*role.draft.at);
         record.roles.iter().filter(of).map(|role| role.wanted).sum()
+    }
+
+    /// How many of those do not exist yet.
+    #[must_use]
+    pub(crate) fn pods_missing(&self, object: &ObjectRef, at: &str) -> u32 {
+        let key = group_of(object);
+        let Some(record) = self.objects.workloads.get(&key) else { return 1 };
+        let roles = (0_u16..).zip(&record.roles);
+        let of = roles.filter(|(_, role)| at.strip_suffix("spec") == Some(&*role.draft.at));
+        of.map(|(number, _)| self.missing(&key, record, number)).sum()
     }
 
     /// How many devices are published, each of a pool's highest generation.
@@ -442,6 +522,8 @@ impl Lowering {
             Kind::Node => objects.nodes.len(),
             Kind::Pod => objects.pods.len(),
             Kind::Namespace => objects.namespaces.len(),
+            Kind::Service => self.spreading.services.len(),
+            Kind::ReplicationController => self.spreading.controllers.len(),
             Kind::PriorityClass => objects.priorities.len(),
             Kind::RuntimeClass => objects.admission.runtime_classes.len(),
             Kind::LimitRange => objects.admission.limit_ranges.len(),
@@ -462,6 +544,7 @@ impl Lowering {
                 objects.workloads.keys().filter(|key| workload_kind(key) == kind).count()
             }
             Kind::NodeTopology => objects.topologies.len(),
+            Kind::Scheduling(_) => self.scoped_of(kind).count(),
         }
     }
 
@@ -487,6 +570,13 @@ impl Lowering {
         found
     }
 
+    /// Whether pods or an object declare a gang of this name.
+    #[must_use]
+    pub fn has_gang(&self, namespace: &str, name: &str) -> bool {
+        let is = |key: &GroupKey| *key.object.namespace == *namespace && *key.object.name == *name;
+        self.shown.gangs.keys().any(is)
+    }
+
     /// The names of all objects of a kind, sorted.
     #[must_use]
     pub fn all(&self, kind: Kind) -> Vec<ObjectRef> {
@@ -507,12 +597,15 @@ impl Lowering {
             Kind::VolumeAttachment => self.storage.attachments.keys().map(of).collect(),
             Kind::NodeTopology => objects.topologies.keys().map(of).collect(),
             Kind::Pod
+            | Kind::Service
+            | Kind::ReplicationController
             | Kind::LimitRange
             | Kind::ResourceQuota
             | Kind::ResourceClaim
             | Kind::ResourceClaimTemplate
             | Kind::PersistentVolumeClaim
             | Kind::CSIStorageCapacity
+            | Kind::Scheduling(_)
             | Kind::Workload(_) => self
                 .scoped_of(kind)
                 .map(|s| ObjectRef {
@@ -532,6 +625,8 @@ impl Lowering {
             Kind::Pod => Box::new(objects.pods.keys().map(|key| &key.0)),
             Kind::ResourceClaim => Box::new(objects.claims.keys().map(|key| &key.0)),
             Kind::ResourceClaimTemplate => Box::new(objects.templates.keys()),
+            Kind::Service => Box::new(self.spreading.services.keys()),
+            Kind::ReplicationController => Box::new(self.spreading.controllers.keys()),
             Kind::LimitRange => Box::new(objects.admission.limit_ranges.keys()),
             Kind::ResourceQuota => Box::new(objects.admission.quotas.keys()),
             Kind::PersistentVolumeClaim => Box::new(self.storage.claims.keys().map(|key| &key.0)),
@@ -543,6 +638,10 @@ impl Lowering {
                     .filter(move |k| workload_kind(k) == kind)
                     .map(|k| &k.object),
             ),
+            Kind::Scheduling(of) => {
+                let all = objects.scheduling.keys().filter(move |(kind, _)| *kind == of);
+                Box::new(all.map(|(_, scoped)| scoped))
+            }
             Kind::Node
             | Kind::Namespace
             | Kind::PriorityClass
@@ -703,4 +802,12 @@ fn planned_claim(pod: &PodKey, pod_claim: &Name) -> ClaimName {
     let base: String = format!("{}-{pod_claim}", pod.0.name).chars().take(57).collect();
     let name = Name::new(&format!("{}-plan", base.trim_end_matches('-')));
     ClaimName::Planned(ClaimKey(Scoped { namespace: pod.0.namespace.clone(), name }))
+}
+
+/// The group of an object's pods.
+fn group_of(object: &ObjectRef) -> GroupKey {
+    GroupKey {
+        object: Scoped { namespace: Name::new(&object.namespace), name: Name::new(&object.name) },
+        kind: Name::new(crate::edit::kind_word(object.kind)),
+    }
 }

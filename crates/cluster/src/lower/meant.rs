@@ -153,12 +153,7 @@ impl Meant {
         enter: bool,
     ) {
         for id in rules.into_iter().flat_map(selectors_of) {
-            let uses = self.uses.entry(id).or_default();
-            *uses = if enter { *uses + 1 } else { uses.saturating_sub(1) };
-            if *uses == 0 {
-                self.uses.remove(&id);
-            }
-            self.touched.insert(id);
+            self.count(id, enter);
         }
         if enter {
             let set = self.sets.entry(labels.clone()).or_default();
@@ -180,6 +175,16 @@ impl Meant {
                 }
             }
         }
+    }
+
+    /// One rule more has this selector, or one fewer.
+    pub(crate) fn count(&mut self, id: PodSelectorId, more: bool) {
+        let uses = self.uses.entry(id).or_default();
+        *uses = if more { *uses + 1 } else { uses.saturating_sub(1) };
+        if *uses == 0 {
+            self.uses.remove(&id);
+        }
+        self.touched.insert(id);
     }
 
     /// Takes note that a namespace has other labels now.

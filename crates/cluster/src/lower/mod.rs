@@ -14,7 +14,9 @@ mod claim;
 mod erring;
 mod events;
 mod extended;
+mod forest;
 mod found;
+mod gang;
 mod intern;
 mod links;
 mod look;
@@ -22,12 +24,14 @@ mod meant;
 mod place;
 mod pod;
 mod pools;
+mod published;
 mod record;
 mod rules;
 mod running;
 mod selector;
 mod settle;
 mod slice;
+mod spreading;
 mod valid;
 mod volumes;
 mod workload;
@@ -40,8 +44,9 @@ use std::sync::Arc;
 
 use phalanx_engine::{
     ClaimKey, Consumption, DeviceKey, GroupKey, Match, Name, NodeKey, PodKey, PoolKey, ProfileId,
-    Request, Scoped, SelectorId, Shared, Traits,
+    Request, Scoped, SelectorId, Shared, TopologyKey, Traits,
 };
+use phalanx_objects::scheduling::SchedulingKind;
 use phalanx_objects::workload::{TrainingRuntime, Workload, WorkloadKind};
 use phalanx_objects::{Object, ObjectRef};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -55,15 +60,16 @@ use intern::{Attributes, Names};
 use meant::Meant;
 use record::{
     ClaimRecord, DeviceKind, NamespaceRecord, NodeRecord, PodRecord, PodShape, PriorityRecord,
-    SliceRecord, TaintRuleRecord, TemplateRecord, TopologyRecord,
+    SchedulingRecord, SliceRecord, TaintRuleRecord, TemplateRecord, TopologyRecord,
 };
 use selector::{Live, Selectors};
 use slice::{Alike, Profiles};
+use spreading::Spreading;
 use workload::WorkloadRecord;
 
 pub(crate) use absorb::conditions_of;
 pub(crate) use admission::{
-    Added, Asker, Bound, DEVICES as QUOTA_DEVICES, ENFORCE_LABEL, Excess, Kept, Level,
+    Added, Asker, Bound, DEVICES as QUOTA_DEVICES, ENFORCE_LABEL, Excess, Kept, Level, MAKER,
     QuotaVerdict, Refusal, Violations,
 };
 pub(crate) use amount::{device_kind, is_device_counter, is_extended, requests as pod_requests};
@@ -71,12 +77,17 @@ pub use claim::SpecText;
 pub(crate) use erring::shortened;
 pub(crate) use events::named;
 pub(crate) use extended::{IMPLICIT as IMPLICIT_RESOURCE, asks as extended_asks, may_be_served};
+pub(crate) use forest::TreeInfo;
+pub(crate) use gang::RunningMember;
+pub(crate) use gang::declaring;
 pub use look::{ClaimInfo, ClaimName, DeviceInfo, Failing, GroupInfo, PodInfo, RoleInfo};
 pub(crate) use meant::{LabelRule, PodSet, Requirement};
+pub(crate) use pod::node_of;
 pub(crate) use pools::PoolTrouble;
 pub(crate) use selector::unite;
 pub(crate) use settle::workload_kind;
 pub(crate) use valid::unmet;
+pub(crate) use volumes::ZONES;
 pub(crate) use workload::{manager, metas, pod_spec, recognise};
 
 /// Something that happened to an object.
@@ -113,6 +124,8 @@ pub struct Lowering {
     compat: Compat,
     /// Only pods of this scheduler are placed; none is every scheduler's.
     scheduler: Option<Box<str>>,
+    /// Nodes are scored as kube-scheduler scores them.
+    scored: bool,
     interned: Interned,
     objects: Objects,
     storage: volumes::Records,
@@ -125,6 +138,7 @@ pub struct Lowering {
     live: Live,
     profiles: Profiles,
     meant: Meant,
+    spreading: Spreading,
     findings: Findings,
     /// What devices took of counters that a slice published before, as it last did.
     vanished: FxHashMap<DeviceKey, Consumption>,
@@ -161,6 +175,8 @@ struct Objects {
     pools: BTreeMap<PoolKey, PoolRecord>,
     taint_rules: BTreeMap<Name, TaintRuleRecord>,
     topologies: BTreeMap<Name, Arc<TopologyRecord>>,
+    /// What schedulers are told of groups and places.
+    scheduling: BTreeMap<(SchedulingKind, Scoped), SchedulingRecord>,
     namespaces: BTreeMap<Name, NamespaceRecord>,
     admission: Admission,
 }
@@ -212,8 +228,13 @@ struct Index {
     mounting: BTreeMap<Name, BTreeSet<GroupKey>>,
     /// By runtime, the workloads that are expanded by it.
     runtime: BTreeMap<ObjectRef, BTreeSet<GroupKey>>,
-    /// By namespace, and the field and name that declare a gang, the pods that wait in it.
-    gangs: BTreeMap<(Name, (Name, Name)), BTreeSet<PodKey>>,
+    /// By gang, the pods that say that they are of it, and the roles whose templates do.
+    members: BTreeMap<GroupKey, BTreeSet<PodKey>>,
+    gang_roles: BTreeMap<GroupKey, BTreeSet<(GroupKey, u16)>>,
+    /// By label that gangs name as a level of topology, those gangs.
+    levels: BTreeMap<Name, BTreeSet<GroupKey>>,
+    /// By label that says itself what it is a level of, how many nodes have it.
+    known_labels: BTreeMap<Name, u32>,
     /// By spec, the claims and templates that have it.
     spec_claims: BTreeMap<SpecId, BTreeSet<ClaimKey>>,
     spec_templates: BTreeMap<SpecId, BTreeSet<Scoped>>,
@@ -238,6 +259,11 @@ struct Dirty {
     nodes: Vec<Name>,
     pods: Vec<PodKey>,
     workloads: Vec<GroupKey>,
+    gangs: Vec<GroupKey>,
+    /// Namespaces of which all gangs are marked.
+    gang_namespaces: BTreeSet<Name>,
+    /// Trees of topology may be others, or nodes in other places of all of them.
+    trees: bool,
     /// Who asks for extended resources that another class may serve now.
     served: Vec<Dependent>,
     claims: Vec<ClaimKey>,
@@ -259,6 +285,11 @@ impl Dirty {
 struct Shown {
     pods: FxHashSet<PodKey>,
     workloads: BTreeSet<GroupKey>,
+    /// Gangs, with how they were lowered.
+    gangs: BTreeMap<GroupKey, gang::Shown>,
+    /// The gang that a pod was shown in.
+    gang_of: FxHashMap<PodKey, GroupKey>,
+    trees: BTreeMap<TopologyKey, forest::Tree>,
     links: BTreeSet<NodeKey>,
     /// Verdicts that were given.
     verdicts: FxHashMap<(SelectorId, ProfileId), Match>,
@@ -302,6 +333,15 @@ impl Findings {
 /// What is said of objects that are not read.
 fn unknown(api_version: &str, kind: &str) -> (Severity, String) {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let other = SchedulingKind::ALL.iter().find(|of| of.as_str() == kind && of.group() == group);
+    if let Some(known) = other {
+        let message = format!(
+            "Objects of kind {kind} are read in {}, and not in {api_version}: these take no part in \
+             the answer.",
+            known.versions().join(" and ")
+        );
+        return (Severity::Warning, message);
+    }
     let mut known = WorkloadKind::ALL.iter().filter(|known| known.as_str() == kind);
     if let Some(known) = known.find(|known| known.group() == group) {
         let message = format!(
@@ -323,6 +363,7 @@ impl Lowering {
     pub fn new(compat: Compat) -> Self {
         Self {
             scheduler: None,
+            scored: false,
             interned: Interned::default(),
             objects: Objects::default(),
             storage: volumes::Records::default(),
@@ -335,6 +376,7 @@ impl Lowering {
             live: Live::default(),
             profiles: Profiles::default(),
             meant: Meant::default(),
+            spreading: Spreading::default(),
             findings: Findings::default(),
             vanished: FxHashMap::default(),
             graves: Graves::default(),
@@ -350,6 +392,21 @@ impl Lowering {
     pub fn for_scheduler(mut self, name: &str) -> Self {
         self.scheduler = Some(name.into());
         self
+    }
+
+    /// Keeps what only kube-scheduler's scores look at: the images of nodes and pods, and whom
+    /// Services and controllers select. To be said before the first object; without it these
+    /// scores are equal on all nodes.
+    #[must_use]
+    pub fn for_scores(mut self) -> Self {
+        self.scored = true;
+        self
+    }
+
+    /// Whether it keeps what scores look at.
+    #[must_use]
+    pub fn is_scored(&self) -> bool {
+        self.scored
     }
 
     /// The scheduler whose pods are placed; none is every scheduler's.
@@ -415,8 +472,10 @@ impl Lowering {
         all.extend(self.of_pools().map(|(_, finding)| finding));
         all.extend(self.erring());
         all.extend(self.of_namespaces());
-        all.extend(self.gangs());
+        all.extend(self.of_trees());
+        all.extend(self.of_gangs());
         all.extend(self.name_clashes());
+        all.extend(self.refused_claims());
         all.sort();
         all.dedup();
         all

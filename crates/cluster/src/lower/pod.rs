@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use phalanx_engine::{
-    Align, Fault, GroupKey, Level, Name, NodeKey, NodeRules, PodKey, Reason, Scoped, Shared,
-    Timestamp,
+    Align, Effect, Fault, GroupKey, Level, Name, NodeKey, NodeRules, PodKey, Reason, Scoped,
+    Shared, Timestamp, Toleration,
 };
-use phalanx_objects::core::{Pod, PodSpec};
+use phalanx_objects::core::{Pod, PodSpec, PodStatus};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignLevel, AlignRule, Strength};
 use rustc_hash::FxHashSet;
@@ -27,7 +27,7 @@ use super::record::{
 };
 use super::rules;
 use super::volumes::pod_volumes;
-use crate::compat::{Compat, Gate};
+use crate::compat::{Compat, Gate, Version};
 use crate::finding::Severity;
 use crate::lower::slice::Note;
 
@@ -39,6 +39,8 @@ pub(crate) struct PodReader<'a> {
     pub(crate) compat: &'a Compat,
     /// Only pods of this scheduler are ours; none is every scheduler.
     pub(crate) scheduler: Option<&'a str>,
+    /// Nodes are scored: images are kept.
+    pub(crate) scored: bool,
     /// What admission goes by.
     pub(crate) rules: Rules<'a>,
     pub(crate) notes: Vec<Note>,
@@ -62,6 +64,17 @@ fn align(rule: &AlignRule) -> Align {
         AlignLevel::Rail => Level::Rail,
     };
     Align { level, required: rule.strength == Strength::Required }
+}
+
+/// The node that a pod is on. A manifest that names its node (`spec.nodeName`) is on none: the API
+/// server has not made it, no controller either, and no kubelet says anything of it.
+pub(crate) fn node_of(pod: &Pod) -> Option<&str> {
+    let is_there = || {
+        super::admission::exists(&pod.metadata)
+            || !pod.metadata.owner_references.is_empty()
+            || pod.status != PodStatus::default()
+    };
+    Some(pod.spec.node_name.as_str()).filter(|node| !node.is_empty() && is_there())
 }
 
 impl PodReader<'_> {
@@ -93,8 +106,7 @@ impl PodReader<'_> {
             nominated,
             priority: self.priority(&pod.spec, is_made),
             owner: self.owner(&pod.metadata),
-            gang: super::workload::declared_by(&pod.metadata, &pod.spec)
-                .map(|(field, name)| Box::new((self.names.get(&field), self.names.get(&name)))),
+            marks: super::workload::marks(&pod.metadata, &pod.spec, self.names),
             run_max_millis: deadline,
             started: start,
             expected_end: start
@@ -118,14 +130,16 @@ impl PodReader<'_> {
             return Life::Ended;
         }
         let deleted = pod.metadata.deletion_timestamp.map(timestamp);
-        if pod.spec.node_name.is_empty() {
+        let Some(node) = node_of(pod) else {
+            // One that names its node is no scheduler's, and comes all the same.
+            let comes = self.is_ours(&pod.spec) || !pod.spec.node_name.is_empty();
             return match deleted {
                 Some(_) => Life::Leaving,
-                None if self.is_ours(&pod.spec) => Life::Pending,
+                None if comes => Life::Pending,
                 None => Life::Foreign,
             };
-        }
-        let node = NodeKey(self.names.get(&pod.spec.node_name));
+        };
+        let node = NodeKey(self.names.get(node));
         match deleted {
             Some(at) => Life::Terminating(node, at),
             None => Life::Bound(node),
@@ -148,7 +162,7 @@ impl PodReader<'_> {
         let near = reader.held(pod.spec.affinity.as_ref());
         let resources = amount::held(&pod.spec, &pod.status, version, self.names);
         let shape = PodShape {
-            padded: amount::padded(&pod.spec, &resources),
+            padded: amount::padded(&pod.spec, &pod.status, version),
             resources,
             node: NodeRules::default(),
             claims: self.claims(&pod.spec),
@@ -159,6 +173,7 @@ impl PodReader<'_> {
             near,
             volumes: pod_volumes(&pod.spec, self.names),
             features: Box::default(),
+            images: Box::default(),
             fault: None,
         };
         self.share(shape)
@@ -199,7 +214,7 @@ impl PodReader<'_> {
         self.note_preferred(&node);
         let resources = amount::asked(spec, self.names);
         let shape = PodShape {
-            padded: amount::padded(spec, &resources),
+            padded: amount::padded(spec, &PodStatus::default(), self.compat.version()),
             resources,
             node,
             claims: self.claims(spec),
@@ -210,6 +225,7 @@ impl PodReader<'_> {
             near,
             volumes: pod_volumes(spec, self.names),
             features: self.features(spec),
+            images: self.images(spec),
             fault: fault.or(around),
         };
         self.share(shape)
@@ -232,6 +248,19 @@ impl PodReader<'_> {
             ("VolumeBindMountOptions", containers().any(|c| c.volume_mounts.0)),
         ];
         needs.into_iter().filter(|(_, is)| *is).map(|(name, _)| self.names.get(name)).collect()
+    }
+
+    /// The images of init containers, containers and, but in 1.34, volumes.
+    fn images(&mut self, spec: &PodSpec) -> Box<[Name]> {
+        if !self.scored {
+            return Box::default();
+        }
+        let of_volumes = spec.volumes.of_images.iter().map(|volume| &volume.image);
+        let of_volumes = of_volumes.filter(|_| self.compat.version() > Version::V1_34);
+        let containers = spec.init_containers.iter().chain(&spec.containers);
+        let all = containers.map(|container| &container.image).chain(of_volumes);
+        let names = &mut *self.names;
+        all.map(|image| names.get(image.as_str())).collect()
     }
 
     /// Less than a whole unit of an extended resource: the API server refuses the pod.
@@ -288,6 +317,29 @@ impl PodReader<'_> {
             claims.push(PodClaim { name: self.names.get(&claim.name), source });
         }
         claims.into()
+    }
+
+    /// The shape of a pod that names its node, as the kubelet there looks at it (`AdmissionCheck`): room,
+    /// host ports, the rules about nodes but for cordons and taints that only keep away, and features.
+    /// Of claims that would be made for it, no scheduler allocates any.
+    pub(super) fn seen_by_kubelet(&mut self, shape: &PodShape) -> Shared<PodShape> {
+        let no_schedule = Toleration { key: None, equals: None, effect: Some(Effect::NoSchedule) };
+        let tolerations = shape.node.tolerations.iter().cloned().chain([no_schedule]).collect();
+        let node = NodeRules { preferred: Box::default(), tolerations, ..shape.node.clone() };
+        let made = shape.claims.iter().find(|claim| match claim.source {
+            PodClaimSource::Template(_) => true,
+            PodClaimSource::Claim(_) | PodClaimSource::Invalid => false,
+        });
+        let unmade = made.map(|claim| {
+            let detail = self.names.get(
+                "the pod names its node, so that no scheduler allocates the claims that are made for \
+                 it, and it never starts; ask for the node by a node selector instead",
+            );
+            let subject = claim.name.clone();
+            Fault { reason: Reason::RequestUnsupported, subject, detail }
+        });
+        let fault = shape.fault.clone().or(unmade);
+        self.share(PodShape { node, near: None, fault, ..shape.clone() })
     }
 
     pub(super) fn share(&mut self, shape: PodShape) -> Shared<PodShape> {

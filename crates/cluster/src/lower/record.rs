@@ -1,6 +1,8 @@
 //! What is kept of each object: compact contributions, from which everything is lowered again when
 //! something that they refer to changes. Full objects are never kept.
 
+use std::sync::Arc;
+
 use phalanx_engine::{
     Access, Align, Allocation, Binding, BindingFailure, Capacity, Consumption, CounterSet, Fault,
     Granting, GroupKey, HostPort, Links, Name, Node, NodeKey, NodeRules, Padded, Place, PodKey,
@@ -8,12 +10,14 @@ use phalanx_engine::{
 };
 use phalanx_objects::core::PreemptionPolicy;
 use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::scheduling::Scheduling;
 
 use super::admission::Draft;
 use super::claim::SpecId;
 use super::intern::{AttributeName, Value, Written};
 use super::meant::{Labels, PodLabels};
 use super::volumes::PodVolume;
+use super::workload::Marks;
 use crate::finding::Source;
 
 /// A UID: sixteen bytes where it is one as Kubernetes writes it, else its text.
@@ -153,6 +157,8 @@ pub(crate) struct PodShape {
     pub(crate) volumes: Box<[PodVolume]>,
     /// Features that its node must declare, sorted.
     pub(crate) features: Box<[Name]>,
+    /// Its images, each as often as it is named; none where nodes are not scored.
+    pub(crate) images: Box<[Name]>,
     /// What is wrong with the pod itself.
     pub(crate) fault: Option<Fault>,
 }
@@ -229,8 +235,8 @@ pub(crate) struct PodRecord {
     pub(crate) nominated: Option<NodeKey>,
     pub(crate) priority: PriorityFrom,
     pub(crate) owner: Option<Box<Owner>>,
-    /// The gang that its own marks declare: the field, and the gang's name.
-    pub(crate) gang: Option<Box<(Name, Name)>>,
+    /// What it says itself of gang and place.
+    pub(crate) marks: Option<Box<Marks>>,
     pub(crate) run_max_millis: Option<i64>,
     pub(crate) started: Option<Timestamp>,
     pub(crate) expected_end: Option<Timestamp>,
@@ -287,6 +293,14 @@ pub(crate) struct TopologyRecord {
     pub(crate) nvlink_gbps: Option<f64>,
     /// One a member.
     pub(crate) hints: Box<[Hint]>,
+}
+
+/// What a scheduler is told of groups and places.
+#[derive(Clone, Debug)]
+pub(crate) struct SchedulingRecord {
+    pub(crate) header: Header,
+    /// As it is: it is lean already, and there are few.
+    pub(crate) object: Arc<Scheduling>,
 }
 
 /// A ResourceClaim.

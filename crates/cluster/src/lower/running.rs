@@ -10,6 +10,9 @@ impl Lowering {
     /// How many pods of a workload are on nodes, those that are being deleted left out.
     #[must_use]
     pub fn running(&self, workload: &GroupKey) -> u32 {
+        if let Some(shown) = self.shown.gangs.get(workload) {
+            return self.running_of_gang(shown);
+        }
         let Some(record) = self.objects.workloads.get(workload) else { return 0 };
         let records = self.owned(workload, record).map(|(_, pod)| pod);
         let bound = records.filter(|record| match record.life {

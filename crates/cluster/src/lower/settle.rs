@@ -19,7 +19,7 @@ use super::record::{ClaimRecord, Life, PodRecord, PriorityFrom, PriorityRecord};
 use super::selector::{Live, seen};
 use super::slice::{Note, PoolLowering};
 use super::volumes::{Mounter, uses};
-use super::workload::WorkloadRecord;
+use super::workload::{Seat, WorkloadRecord};
 use super::{Dependent, Findings, Interned, Lowering};
 use crate::finding::{Severity, UNREAD};
 
@@ -27,8 +27,29 @@ use crate::finding::{Severity, UNREAD};
 const SYSTEM_PRIORITIES: [(&str, i32); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
-/// A role, and the gates of its pods.
-type GatedRole = (Role, Box<[Name]>);
+/// A role of a workload as the engine sees it: what is to be made of it.
+#[derive(Clone)]
+pub(super) struct Planned {
+    /// Its number in the workload.
+    pub(super) at: u16,
+    pub(super) role: Role,
+    /// The gates of its pods.
+    pub(super) gates: Box<[Name]>,
+    /// The indexes of its pods; those of a DaemonSet have none.
+    pub(super) indexes: Vec<u32>,
+}
+
+/// A pod that exists, as a role of one.
+pub(super) struct PodParts {
+    pub(super) request: Shared<Request>,
+    /// As [`Member::claims`] has them.
+    pub(super) claims: Box<[Option<ClaimKey>]>,
+    /// The workload that it counts for, and its seat there.
+    pub(super) parent: Option<GroupKey>,
+    pub(super) seat: Option<Seat>,
+    pub(super) priority: i32,
+    pub(super) admits: Option<Box<Admits>>,
+}
 
 /// New verdicts.
 type Told = Vec<(SelectorId, ProfileId, Match)>;
@@ -45,14 +66,17 @@ impl Lowering {
         let new_chains = self.settle_live();
         self.settle_pools(&mut changes);
         self.settle_verdicts(&new_chains, &mut changes);
-        self.settle_nodes(&mut changes);
+        let moved = self.settle_nodes(&mut changes);
         self.settle_storage(&mut changes);
         self.settle_links(&mut changes);
         self.settle_claims(&mut changes);
+        self.settle_spreading();
         self.settle_meant();
         self.settle_quotas();
         self.settle_pods(&mut changes);
         self.settle_workloads(&mut changes);
+        let said = self.settle_gangs(&mut changes);
+        self.settle_trees(said, &moved, &mut changes);
         changes
     }
 
@@ -242,14 +266,17 @@ impl Lowering {
         }
     }
 
-    fn settle_nodes(&mut self, changes: &mut Vec<Change>) {
+    /// Tells of nodes that changed, and which they are, sorted.
+    fn settle_nodes(&mut self, changes: &mut Vec<Change>) -> Vec<Name> {
         if !self.dirty.nodes.is_empty() {
             self.mark_daemons();
         }
-        for name in distinct(&mut self.dirty.nodes) {
-            let node = self.objects.nodes.get(&name).map(|record| record.node.clone());
-            changes.push(Change::Node(NodeKey(name), node));
+        let nodes = distinct(&mut self.dirty.nodes);
+        for name in &nodes {
+            let node = self.objects.nodes.get(name).map(|record| record.node.clone());
+            changes.push(Change::Node(NodeKey(name.clone()), node));
         }
+        nodes
     }
 
     /// Which nodes a DaemonSet is for is asked anew when nodes change.
@@ -281,7 +308,7 @@ impl Lowering {
                 }
                 continue;
             };
-            let devices = self.published(&node, &super::absorb::named_pools(&record));
+            let devices = self.published(&node, &super::published::named_pools(&record));
             let mut notes = Vec::new();
             let links = Matching { devices: &devices }.fill(&record, &mut notes);
             self.report(|| cluster_object(Kind::NodeTopology, &name), notes);
@@ -385,12 +412,31 @@ impl Lowering {
             let phase = record.as_ref().and_then(|record| phase(&record.life));
             let (Some(record), Some(phase)) = (record, phase) else {
                 self.findings.lowered.remove(&object(Kind::Pod, &key.0));
-                if self.shown.pods.remove(&key) {
+                let gang = self.shown.gang_of.remove(&key);
+                let alone = self.shown.pods.remove(&key);
+                if alone || gang.is_some() {
+                    self.dirty.gangs.extend(gang);
                     changes.push(Change::Member(key, None));
+                }
+                if alone {
                     changes.push(Change::Group(group, None));
                 }
                 continue;
             };
+            let gang = self.gang_of_pod(&key, &record);
+            let before = match &gang {
+                Some(gang) => self.shown.gang_of.insert(key.clone(), gang.clone()),
+                None => self.shown.gang_of.remove(&key),
+            };
+            self.dirty.gangs.extend(before);
+            if let Some(gang) = gang {
+                // It is told of with the others of its gang.
+                self.dirty.gangs.push(gang);
+                if self.shown.pods.remove(&key) {
+                    changes.push(Change::Group(group, None));
+                }
+                continue;
+            }
             let (lowered, member) = self.lower_pod(&key, &record, group.clone(), phase);
             self.shown.pods.insert(key.clone());
             changes.push(Change::Group(group, Some(lowered)));
@@ -405,7 +451,34 @@ impl Lowering {
         group: GroupKey,
         phase: Phase,
     ) -> (Group, Member) {
+        let parts = self.pod_parts(key, record);
+        let role = Role {
+            name: parts.seat.as_ref().map_or_else(|| Name::new(""), |seat| seat.name.clone()),
+            request: parts.request,
+            min: 1,
+            max: 1,
+            segment: None,
+            first_rank: parts.seat.and_then(|seat| seat.rank).unwrap_or(0),
+            admits: parts.admits,
+        };
+        let gate = gate(&record.shape.gates);
+        let since = record.header.since();
+        let lowered = Group {
+            parent: parts.parent,
+            gate: if record.life == Life::Pending { gate } else { Gate::Open },
+            ..self.group_with(vec![role], parts.priority, since, record.run_max_millis)
+        };
+        let expected_end = record.expected_end;
+        let nominated = record.nominated.clone();
+        let claims = parts.claims;
+        let member = Member { group, role: 0, index: None, phase, claims, expected_end, nominated };
+        (lowered, member)
+    }
+
+    /// What a pod that exists asks for and is of; says what is wrong with it.
+    pub(super) fn pod_parts(&mut self, key: &PodKey, record: &PodRecord) -> PodParts {
         let waits = record.life == Life::Pending;
+        let group = super::pod::group_of(key, &self.interned.names.get("pod"));
         let served = if waits { self.served_of(&group, 0).to_vec() } else { Vec::new() };
         let (priority, note) = self.priority(&record.priority);
         let dependent = Dependent::Pod(key.clone());
@@ -425,35 +498,18 @@ impl Lowering {
         };
         let found = self.claims_of(key, record);
         let wish = wish.unwrap_or_else(|| Ok(Box::default()));
-        let of = (&*record.shape, &record.labels);
+        let of = (&*record.shape, &record.labels, self.spreading.given(&dependent));
         let volumes = mounted(key, record);
         let (request, claims) = self.request(of, &wish, found, &served, never, volumes);
         let claims = match self.extended_made(key, record) {
             Some(made) => claims.into_iter().chain([Some(made)]).collect(),
             None => claims,
         };
-        let role = Role {
-            name: seat.as_ref().map_or_else(|| Name::new(""), |seat| seat.name.clone()),
-            request,
-            min: 1,
-            max: 1,
-            segment: None,
-            first_rank: seat.and_then(|seat| seat.rank).unwrap_or(0),
-            admits: admits.filter(|_| waits),
-        };
-        let gate = gate(&record.shape.gates);
-        let lowered = Group {
-            parent,
-            gate: if record.life == Life::Pending { gate } else { Gate::Open },
-            ..self.group_with(vec![role], priority, record.header.since(), record.run_max_millis)
-        };
-        let expected_end = record.expected_end;
-        let nominated = record.nominated.clone();
-        let member = Member { group, role: 0, index: None, phase, claims, expected_end, nominated };
-        (lowered, member)
+        let admits = admits.filter(|_| waits);
+        PodParts { request, claims, parent, seat, priority, admits }
     }
 
-    fn group_with(
+    pub(super) fn group_with(
         &self,
         roles: Vec<Role>,
         priority: i32,
@@ -476,7 +532,7 @@ impl Lowering {
     }
 
     /// The priority, and what to say where its class is not among the objects.
-    fn priority(&self, from: &PriorityFrom) -> (i32, Option<Note>) {
+    pub(super) fn priority(&self, from: &PriorityFrom) -> (i32, Option<Note>) {
         match from {
             PriorityFrom::Value(value) => (*value, None),
             PriorityFrom::Default => (default_priority(&self.objects.priorities), None),
@@ -505,13 +561,28 @@ impl Lowering {
             let record = self.objects.workloads.get(&key).cloned();
             let lowered = record.as_ref().and_then(|record| {
                 let (roles, notes) = self.roles(&key, record);
-                let due = roles.iter().any(|(role, _)| role.max > 0);
+                let due = roles.iter().any(|planned| planned.role.max > 0);
                 let waits = |(_, pod): (_, &PodRecord)| pod.life == Life::Pending;
                 let said = due || self.owned(&key, record).any(waits);
                 let notes = if said { notes } else { self.nowhere(&key, record) };
                 self.report(|| reference.clone(), notes);
+                // Those of gangs are told of with the others of their gang.
+                let gang =
+                    |planned: &Planned| self.gang_of_role(&key, record, usize::from(planned.at));
+                let roles: Vec<Planned> =
+                    roles.into_iter().filter(|planned| gang(planned).is_none()).collect();
+                let due = roles.iter().any(|planned| planned.role.max > 0);
                 due.then(|| self.group_of(record, roles))
             });
+            let at = 0..record.as_ref().map_or(0, |record| record.roles.len());
+            let gangs = record
+                .iter()
+                .flat_map(|record| at.clone().filter_map(|at| self.gang_of_role(&key, record, at)));
+            let gangs: Vec<GroupKey> = gangs.collect();
+            self.dirty.gangs.extend(gangs);
+            if self.shown.gangs.contains_key(&key) {
+                self.dirty.gangs.push(key.clone());
+            }
             if record.is_none() {
                 self.findings.lowered.remove(&reference);
             }
@@ -540,7 +611,11 @@ impl Lowering {
 
     /// A workload's roles with what is missing of each, and their gates; and what there is to say of
     /// it while pods of it are to be placed.
-    fn roles(&mut self, key: &GroupKey, record: &WorkloadRecord) -> (Vec<GatedRole>, Vec<Note>) {
+    pub(super) fn roles(
+        &mut self,
+        key: &GroupKey,
+        record: &WorkloadRecord,
+    ) -> (Vec<Planned>, Vec<Note>) {
         let mut notes = record.while_due.to_vec();
         let mut roles = Vec::with_capacity(record.roles.len());
         let due = self.due(key, record);
@@ -559,8 +634,8 @@ impl Lowering {
             let missing = due.get(at).map_or(&[][..], Vec::as_slice);
             let found = self.claims_planned(&key.object.namespace, shape);
             let mut before = 0_u32;
-            for run in self.runs(&key.object.namespace, role, missing) {
-                let of = (&**shape, &role.labels);
+            for run in self.runs(key, record.kind, role, missing) {
+                let of = (&**shape, &role.labels, self.spreading.given(&dependent));
                 let volumes = self.volumes_of(&key.object.namespace, role, run);
                 let (request, _) =
                     self.request(of, &record.wish, found.clone(), &served, never.clone(), volumes);
@@ -572,6 +647,7 @@ impl Lowering {
                     Box::new(Admits { most, fault: admits.fault.clone() })
                 });
                 before = before.saturating_add(max);
+                let admits = self.unmade(key, record.kind, role, run).or(admits);
                 let lowered = Role {
                     name: role.name.clone(),
                     request,
@@ -581,7 +657,9 @@ impl Lowering {
                     first_rank: first.unwrap_or(0),
                     admits,
                 };
-                roles.push((lowered, shape.gates.clone()));
+                let indexes = run.to_vec();
+                let gates = shape.gates.clone();
+                roles.push(Planned { at: at as u16, role: lowered, gates, indexes });
             }
         }
         if record.kind == WorkloadKind::DaemonSet {
@@ -595,15 +673,15 @@ impl Lowering {
         (roles, notes)
     }
 
-    fn group_of(&self, record: &WorkloadRecord, roles: Vec<GatedRole>) -> Group {
+    fn group_of(&self, record: &WorkloadRecord, roles: Vec<Planned>) -> Group {
         // Of roles that differ the highest priority counts, and any gate holds all.
         let priorities = record.roles.iter().map(|role| self.priority(&role.priority).0);
         let priority = priorities.max().unwrap_or(0);
         let run_max = record.roles.iter().filter_map(|role| role.run_max_millis).max();
-        let gates = roles.iter().filter(|(role, _)| role.max > 0).flat_map(|(_, gates)| gates);
+        let gates = roles.iter().filter(|of| of.role.max > 0).flat_map(|of| &of.gates);
         let gates: BTreeSet<Name> = gates.cloned().collect();
         let gates: Vec<Name> = gates.into_iter().collect();
-        let roles = roles.into_iter().map(|(role, _)| role).collect();
+        let roles = roles.into_iter().map(|planned| planned.role).collect();
         let group = self.group_with(roles, priority, record.header.since(), run_max);
         Group { gate: gate(&gates), ..group }
     }
@@ -644,7 +722,8 @@ fn mounted(key: &PodKey, record: &PodRecord) -> Box<[VolumeUse]> {
 }
 
 /// A pod on each of these nodes: a role of its own each, for its node is its own.
-fn on_each((role, gates): &GatedRole, nodes: &[Name]) -> Vec<GatedRole> {
+fn on_each(planned: &Planned, nodes: &[Name]) -> Vec<Planned> {
+    let role = &planned.role;
     let on = |(at, node): (u32, &Name)| {
         let mut request = Request::clone(&role.request);
         // The controller puts the node's name in the place of the required terms.
@@ -653,7 +732,8 @@ fn on_each((role, gates): &GatedRole, nodes: &[Name]) -> Vec<GatedRole> {
         // Those that are admitted are the first.
         let out = role.admits.as_ref().filter(|admits| at >= admits.most);
         let admits = out.map(|admits| Box::new(Admits { most: 0, fault: admits.fault.clone() }));
-        (Role { request: Shared::new(request), max: 1, admits, ..role.clone() }, gates.clone())
+        let role = Role { request: Shared::new(request), max: 1, admits, ..role.clone() };
+        Planned { role, ..planned.clone() }
     };
     (0..).zip(nodes).map(on).collect()
 }
@@ -694,7 +774,7 @@ fn gate(gates: &[Name]) -> Gate {
 }
 
 /// Where the engine sees a pod; none where it does not see it.
-fn phase(life: &Life) -> Option<Phase> {
+pub(super) fn phase(life: &Life) -> Option<Phase> {
     match life {
         Life::Pending => Some(Phase::Pending),
         Life::Bound(node) => Some(Phase::Bound(node.clone())),

@@ -1,16 +1,17 @@
 //! Which text of an object is a name that is hidden, and which stays.
 //!
 //! What is not known here is hidden. A text stays by one of these rules alone: it is a word of the API
-//! in a field of such words; it names a kind, a driver, a resource, an attribute or a DeviceClass; it
-//! is a number, a time or a PCI address; it says what a product is ([`Reading`] tells); or an expression takes
-//! it apart. Keys of maps stay, but for annotations that nothing reads and StorageClasses in the keys
-//! of quotas.
+//! in a field of such words; it names a kind, a driver, an attribute or a DeviceClass; it
+//! is a number, a time or a PCI address; it says what a product is ([`Reading`] tells); or an expression
+//! takes it apart. Of keys of labels and names of resources some words stay ([`keys`](super::keys)). Other
+//! keys of maps stay, but for annotations that nothing reads and StorageClasses in the keys of quotas.
 
 use phalanx_cel::{Place, Spelled};
 use phalanx_objects::Quantity;
 use phalanx_objects::topology::AlignRule;
 use serde_json::{Map, Value};
 
+use super::keys::key;
 use super::reading::Reading;
 use super::vocabulary::{API_WORDS, ROLE_WORDS};
 use crate::lower::{ENFORCE_LABEL, Level};
@@ -27,25 +28,42 @@ pub(super) enum Act {
 }
 
 /// Fields that say what something is, in words of the API or in names that its drivers gave.
-const OPEN: [&str; 17] = [
+const OPEN: [&str; 10] = [
     "apiGroup",
     "apiVersion",
     "attacher",
     "deviceClassName",
     "distinctAttribute",
     "driver",
-    "extendedResourceName",
-    "key",
     "kind",
     "matchAttribute",
-    "matchLabelKeys",
-    "mismatchLabelKeys",
     "partitionTypeAttribute",
     "provisioner",
+];
+
+/// Fields that hold the key of a label or a taint, or the name of a resource.
+const KEYS: [&str; 13] = [
+    "extendedResourceName",
+    "key",
+    "matchLabelKeys",
+    "mismatchLabelKeys",
+    "nodeLabel",
+    "podSetSliceRequiredTopology",
+    "preferred",
+    "preferredTopologyLevel",
+    "required",
+    "requiredTopologyLevel",
     "resourceName",
     "topologyKey",
     "topologyKeys",
 ];
+
+/// Maps whose keys are names of resources, wherever they stand.
+const RESOURCES: [&str; 6] =
+    ["allocatable", "allocatedResources", "hard", "overhead", "podFixed", "used"];
+
+/// The same in a LimitRange.
+const RANGES: [&str; 5] = ["default", "defaultRequest", "max", "maxLimitRequestRatio", "min"];
 
 /// Lists whose entries have a name that stays: of an attribute, of a driver.
 const OPEN_LISTS: [&str; 2] = ["derivedAttributes", "drivers"];
@@ -65,7 +83,7 @@ const QUANTITIES: [&str; 10] = [
 ];
 
 /// Maps whose values are values of labels, and whose keys are their keys.
-const LABELS: [&str; 3] = ["labels", "matchLabels", "nodeSelector"];
+const LABELS: [&str; 4] = ["labels", "matchLabels", "nodeSelector", "selector"];
 
 /// Containers that a controller finds by these names.
 const CONTAINERS: [&str; 6] = ["jax", "node", "paddle", "pytorch", "tensorflow", "xgboost"];
@@ -155,6 +173,11 @@ impl Walk<'_> {
             Value::String(text) if at.name == NODE_SELECTOR && at.above(1) == "annotations" => {
                 self.pairs(text, sink);
             }
+            Value::String(text) if KEYS.contains(&at.name) => key(text, sink),
+            // The key of a label, in an annotation that is read.
+            Value::String(text) if names_a_label(at.name) && at.above(1) == "annotations" => {
+                key(text, sink);
+            }
             Value::String(text) if at.name == "kubeletVersion" => release(text),
             Value::String(text) if at.is_expression() => self.expression(text, sink),
             Value::String(text) => sink(self.act(at, text), text),
@@ -170,12 +193,26 @@ impl Walk<'_> {
                     let at = At { name, up: Some(at), about: about.as_deref() };
                     self.value(value, &at, sink);
                 }
+                // A selector of nodes is such a map in a pod, and in a slice an object.
+                if self.has_keys(at) && map.values().all(Value::is_string) {
+                    rename(map, sink);
+                }
                 if map.get("annotations").and_then(Value::as_object).is_some_and(Map::is_empty) {
                     map.remove("annotations");
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
+    }
+
+    /// Whether the keys of a map are keys of labels or names of resources.
+    fn has_keys(&self, at: &At<'_>) -> bool {
+        LABELS.contains(&at.name)
+            || RESOURCES.contains(&at.name)
+            || matches!(at.name, "limits" | "requests")
+                && matches!(at.above(1), "resources" | "resourcesPerNode")
+            || at.name == "capacity" && self.kind == "Node"
+            || RANGES.contains(&at.name) && self.kind == "LimitRange"
     }
 
     fn act(&self, at: &At<'_>, text: &str) -> Act {
@@ -256,8 +293,6 @@ impl Walk<'_> {
     fn of_annotation(&self, key: &str, value: &str) -> Act {
         let setting = match key {
             "phalanx.dev/align" => AlignRule::parse(value).is_ok(),
-            // The key of a label.
-            _ if key.ends_with("exclusive-topology") => true,
             // Names of plugins of the API's own.
             _ if key.ends_with("migrated-plugins") => {
                 value.split(',').all(|plugin| plugin.starts_with("kubernetes.io/"))
@@ -270,10 +305,12 @@ impl Walk<'_> {
     /// Shows the keys and the values of `KEY=VALUE,KEY=VALUE`.
     fn pairs(&self, text: &mut String, sink: &mut impl FnMut(Act, &mut String)) {
         let mut pair = |pair: &str| match pair.split_once('=') {
-            Some((key, value)) => {
+            Some((name, value)) => {
                 let mut value = value.to_owned();
-                sink(self.of_label(key.trim(), value.trim()), &mut value);
-                format!("{key}={value}")
+                sink(self.of_label(name.trim(), value.trim()), &mut value);
+                let mut name = name.to_owned();
+                key(&mut name, sink);
+                format!("{name}={value}")
             }
             None => {
                 let mut value = pair.to_owned();
@@ -313,9 +350,27 @@ fn release(version: &mut String) {
     version.truncate(end.unwrap_or(version.len()));
 }
 
+/// Whether an annotation's value is the key of a label.
+fn names_a_label(annotation: &str) -> bool {
+    annotation.ends_with("exclusive-topology")
+        || annotation.starts_with("kueue.x-k8s.io/podset-") && annotation.ends_with("-topology")
+        || annotation == "kueue.x-k8s.io/pod-group-pod-index-label"
+}
+
 /// Whether anything reads an annotation.
 fn is_read(key: &str) -> bool {
     ANNOTATIONS.contains(&key) || !PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// Shows the keys of a map.
+fn rename(map: &mut Map<String, Value>, sink: &mut impl FnMut(Act, &mut String)) {
+    let entries = std::mem::take(map).into_iter();
+    *map = entries
+        .map(|(mut name, value)| {
+            key(&mut name, sink);
+            (name, value)
+        })
+        .collect();
 }
 
 /// Shows the names of StorageClasses in the keys of a quota.

@@ -3,10 +3,11 @@
 //!
 //! What is not read is not there to be written: of the environment, of commands, arguments and images
 //! nothing reaches an [`Object`]. Each text that is left is replaced unless a rule says that it stays
-//! ([`fields`]); what of the whole dump decides on that is found first ([`reading`]). Each word is
+//! ([`fields`], [`keys`]); what of the whole dump decides on that is found first ([`reading`]). Each word is
 //! replaced by a code, the same everywhere, and codes are in the order of the words ([`names`]).
 
 mod fields;
+mod keys;
 mod names;
 mod reading;
 mod vocabulary;

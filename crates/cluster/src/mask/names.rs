@@ -86,6 +86,11 @@ fn is_uuid(text: &str) -> bool {
     })
 }
 
+/// The words of a text and what stands between them, UUIDs aside.
+pub(super) fn parts_of(text: &str) -> impl Iterator<Item = (bool, &str)> {
+    parts(text, is_letter)
+}
+
 fn words(text: &str) -> impl Iterator<Item = &str> {
     parts(text, is_letter).filter(|(is_word, _)| *is_word).map(|(_, word)| word)
 }
@@ -160,7 +165,12 @@ impl Words {
         }
         let uuids = (0_usize..).zip(self.uuids).map(|(rank, uuid)| {
             // Its first letter keeps it on its side of names that are none.
-            let code = format!("{}{rank:07x}-0000-4000-8000-{:012}", &uuid[..1], 0);
+            // That of zeros alone says that there is none.
+            let none = uuid.bytes().all(|byte| matches!(byte, b'0' | b'-'));
+            let code = match none {
+                true => uuid.clone(),
+                false => format!("{}{rank:07x}-0000-4000-8000-{:012}", &uuid[..1], 0),
+            };
             (uuid, code)
         });
         codes.extend(uuids);

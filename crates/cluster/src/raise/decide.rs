@@ -11,7 +11,7 @@ use super::{
     Bind, Draft, Effect, Granted, PLANNED, POD_CLAIM_NAME, PodStatusWrite, SliceIndex, allocate,
     api_time, extended, placeholder_uid, user, volumes,
 };
-use crate::lower::{ClaimInfo, ClaimName, GroupInfo, PodInfo};
+use crate::lower::{ClaimInfo, ClaimName, PodInfo};
 use crate::plan::Plan;
 use crate::view::{claim_reference, who_sits};
 use crate::world::{Objects, World};
@@ -62,16 +62,20 @@ impl Raiser<'_> {
             info.roles.iter().flat_map(|role| &role.pods).map(|pod| (&pod.key, pod)).collect();
         for seat in seats {
             if let Some(pod) = who_sits(seat, &info).and_then(|pod| pods.get(pod)) {
-                self.seat(&info, pod, seat);
+                self.seat(pod, seat);
             }
         }
     }
 
-    fn seat(&mut self, info: &GroupInfo, pod: &PodInfo, seat: &Seat) {
+    fn seat(&mut self, pod: &PodInfo, seat: &Seat) {
         let name = pod.key.0.name.to_string();
+        // Of a pod that names its node no scheduler writes anything.
+        if self.objects.names_node(&pod.key) {
+            return;
+        }
         let created = !pod.uid.is_empty();
         let uid = if created { pod.uid.clone() } else { placeholder_uid(&name) };
-        let mut after = volumes::write(&mut self.draft, self.objects, info, pod, seat);
+        let mut after = volumes::write(&mut self.draft, self.objects, pod, seat);
         for (at, claim) in pod.claims.iter().enumerate() {
             match &claim.claim {
                 ClaimName::Real(key) => self.take(&claim_reference(key)),
@@ -82,13 +86,13 @@ impl Raiser<'_> {
             }
             after.extend(self.reserve(claim, at, seat, (&name, &uid)));
         }
-        after.extend(self.extended(info, pod, seat, (&name, &uid)));
+        after.extend(self.extended(pod, seat, (&name, &uid)));
         let bind = Bind {
             namespace: pod.key.0.namespace.to_string(),
             pod: name,
             uid,
             planned: !created,
-            spec_of: crate::view::object_of(info),
+            spec_of: crate::view::home_of(pod),
             role: pod.role,
             node: seat.node.0.to_string(),
         };
@@ -134,15 +138,14 @@ impl Raiser<'_> {
     /// says so in the pod's status.
     fn extended(
         &mut self,
-        info: &GroupInfo,
         pod: &PodInfo,
         seat: &Seat,
         (name, uid): (&str, &str),
     ) -> Option<super::EffectId> {
-        let claim = self.world.lowering().extended_claim(&info.key, pod, &seat.node)?;
+        let claim = self.world.lowering().extended_claim(&pod.home, pod, &seat.node)?;
         self.draft.create(extended::made(pod, &claim, uid));
         let after = self.reserve(&claim, pod.claims.len(), seat, (name, uid));
-        let spec = crate::lower::pod_spec(self.objects, &crate::view::object_of(info), pod.role)?;
+        let spec = crate::lower::pod_spec(self.objects, &crate::view::home_of(pod), pod.role)?;
         let write = PodStatusWrite {
             namespace: pod.key.0.namespace.to_string(),
             pod: name.to_owned(),

@@ -11,7 +11,7 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 use serde_json::{Value, json};
 
 use super::{Draft, EffectId, Guard, GuardVersion, Write};
-use crate::lower::{GroupInfo, PodInfo};
+use crate::lower::PodInfo;
 use crate::world::Objects;
 
 /// A patch of a PersistentVolume: the claim that it is kept for.
@@ -45,7 +45,6 @@ pub struct VolumeClaimWrite {
 pub(super) fn write(
     draft: &mut Draft,
     objects: &Objects,
-    info: &GroupInfo,
     pod: &PodInfo,
     seat: &Seat,
 ) -> Vec<EffectId> {
@@ -53,8 +52,7 @@ pub(super) fn write(
     if seat.volumes.is_empty() {
         return after;
     }
-    let Some(spec) = crate::lower::pod_spec(objects, &crate::view::object_of(info), pod.role)
-    else {
+    let Some(spec) = crate::lower::pod_spec(objects, &crate::view::home_of(pod), pod.role) else {
         return after;
     };
     for grant in &seat.volumes {

@@ -1,5 +1,7 @@
 //! The JSON of `status`, described in `docs/schema.md`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::view::{CompatView, FindingView, VerdictWord};
@@ -19,6 +21,8 @@ pub struct StatusDocument {
     pub nodes: NodeCounts,
     /// Devices by what they are, those of slices first.
     pub devices: Vec<StockView>,
+    /// Trees of topology, by name.
+    pub topologies: Vec<TopologyView>,
     /// Who holds devices, those with most first.
     pub holders: Vec<HolderView>,
     /// Who waits, longest first; what is not created yet comes last.
@@ -27,6 +31,30 @@ pub struct StatusDocument {
     pub findings: Vec<FindingView>,
     /// Counts of pods.
     pub summary: StatusSummary,
+}
+
+/// A tree of topology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TopologyView {
+    /// Its name.
+    pub name: String,
+    /// What says that there is one.
+    pub source: String,
+    /// Its levels, the widest first.
+    pub levels: Vec<TopologyLevelView>,
+}
+
+/// A level of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TopologyLevelView {
+    /// A label of nodes, or a tier.
+    pub level: String,
+    /// Its domains, each by its path from the widest level down, and how many nodes it has.
+    pub domains: BTreeMap<String, u64>,
+    /// Nodes that are in none.
+    pub without: u64,
 }
 
 /// Nodes by their state.

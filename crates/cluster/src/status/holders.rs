@@ -116,7 +116,7 @@ pub(super) fn bound(world: &World) -> impl Iterator<Item = &Pod> {
     let pods = objects.flat_map(|objects| objects.of_kind(Kind::Pod));
     let pods =
         pods.filter_map(|object| if let Object::Pod(pod) = object { Some(&**pod) } else { None });
-    pods.filter(|pod| !pod.spec.node_name.is_empty() && !pod.status.phase.is_terminal())
+    pods.filter(|pod| crate::lower::node_of(pod).is_some() && !pod.status.phase.is_terminal())
 }
 
 /// What a pod is of, as `KIND/NAME`: the workload that was read, or what its owner is called, or

@@ -7,6 +7,7 @@ mod holders;
 mod stock;
 #[cfg(test)]
 mod tests;
+mod trees;
 mod waiting;
 
 use phalanx_engine::Decision;
@@ -15,7 +16,7 @@ use phalanx_objects::{Kind, Object};
 
 pub use document::{
     FreeIslands, FreeNodes, HolderView, NodeCounts, STATUS_API_VERSION, StatusDocument,
-    StatusSummary, StockView, StrandedView, WaitingView,
+    StatusSummary, StockView, StrandedView, TopologyLevelView, TopologyView, WaitingView,
 };
 
 use crate::plan::{PlanOptions, plan};
@@ -40,6 +41,7 @@ pub fn status(world: &mut World, options: &PlanOptions) -> StatusDocument {
         api_version: STATUS_API_VERSION,
         nodes: nodes(world),
         devices: stock::stock(world, &now),
+        topologies: trees::trees(world),
         holders: holders::holders(world),
         waiting: waiting::waiting(world, &document, options.now),
         compat: document.compat,

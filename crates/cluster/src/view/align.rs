@@ -6,7 +6,7 @@ use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::topology::{ALIGN_ANNOTATION, AlignLevel, AlignRule, Strength};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
-use super::build::{claim_reference, object_of};
+use super::build::{claim_reference, home_of};
 use super::schema::PodView;
 use crate::lower::{ClaimInfo, GroupInfo, PodInfo};
 use crate::words::{self, AlignWords};
@@ -97,7 +97,7 @@ fn of_pod(world: &World, info: &GroupInfo, pod: &PodInfo) -> Vec<AlignRule> {
         namespace: owner.object.namespace.to_string(),
         name: owner.object.name.to_string(),
     });
-    let own = crate::lower::metas(objects, &object_of(info), pod.role);
+    let own = crate::lower::metas(objects, &home_of(pod), pod.role);
     let own = own.iter().map(|meta| &**meta);
     let owner = owner.iter().filter_map(|owner| objects.get(owner)).map(Object::metadata);
     first_rules(own.chain(owner))

@@ -6,6 +6,7 @@ use phalanx_engine::{
     Act, ClaimKey, Cost, DeviceFacts, DeviceKey, DeviceOrder, Example, Facts, Grant, GroupKey,
     Name, NodeOrder, PodKey, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
 };
+use phalanx_objects::core::PodSpec;
 use phalanx_objects::resource::DeviceClaim;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
@@ -144,7 +145,7 @@ fn subject(info: &GroupInfo, seats: &[Seat]) -> Subject {
     };
     Subject {
         group: info.key.clone(),
-        spec_of: object_of(info),
+        spec_of: pod.map_or_else(|| object_of(info), home_of),
         claims: claims.iter().map(of_claim).collect(),
         role: pod.map_or(0, |pod| pod.role),
         placed: u32::try_from(seats.len()).unwrap_or(u32::MAX),
@@ -152,12 +153,13 @@ fn subject(info: &GroupInfo, seats: &[Seat]) -> Subject {
 }
 
 /// The object that a group is declared by.
-pub(crate) fn object_of(info: &GroupInfo) -> ObjectRef {
-    ObjectRef {
-        kind: info.kind,
-        namespace: info.key.object.namespace.to_string(),
-        name: info.key.object.name.to_string(),
-    }
+fn object_of(info: &GroupInfo) -> ObjectRef {
+    crate::lower::declaring(&info.key)
+}
+
+/// The object that says what a pod is like: itself, or the workload that makes it.
+pub(crate) fn home_of(pod: &PodInfo) -> ObjectRef {
+    crate::lower::declaring(&pod.home)
 }
 
 /// The seats that a plan gives to a group.
@@ -264,6 +266,7 @@ impl<'a> Builder<'a> {
             group: workload,
             role: Some(pod.role_name.to_string()).filter(|name| !name.is_empty()),
             index: pod.index,
+            counted: most(&counters(self.world, pod)),
             rank: pod.rank,
             verdict,
             node: None,
@@ -285,7 +288,7 @@ impl<'a> Builder<'a> {
     fn stay(&mut self, view: &mut PodView, info: &GroupInfo, pod: &PodInfo, seat: &Seat) {
         let now = self.plan.options.now;
         let Some(objects) = self.world.objects() else { return };
-        let extended = self.world.lowering().extended_claim(&info.key, pod, &seat.node);
+        let extended = self.world.lowering().extended_claim(&pod.home, pod, &seat.node);
         let mut devices = Vec::new();
         for (at, claim) in pod.claims.iter().chain(&extended).enumerate() {
             let before = devices.len();
@@ -304,7 +307,7 @@ impl<'a> Builder<'a> {
             }
         }
         let of_devices = self.evicting.of_devices(self.world, &devices, now);
-        let spec = crate::lower::pod_spec(objects, &object_of(info), pod.role);
+        let spec = crate::lower::pod_spec(objects, &home_of(pod), pod.role);
         let of_node = spec.and_then(|spec| stay::of_node(self.world, &seat.node.0, &spec, now));
         let stays = of_devices.into_iter().chain(of_node);
         let Some(first) = stays.min_by_key(|s| s.until.map_or(i64::MAX, |until| until.0)) else {
@@ -342,15 +345,15 @@ impl<'a> Builder<'a> {
     }
 
     /// The devices that the node gives for extended resources, by a claim to be made.
-    fn extended(&self, view: &mut PodView, info: &GroupInfo, pod: &PodInfo, seat: &Seat) {
+    fn extended(&self, view: &mut PodView, pod: &PodInfo, seat: &Seat) {
         let lowering = self.world.lowering();
-        let Some(claim) = lowering.extended_claim(&info.key, pod, &seat.node) else { return };
+        let Some(claim) = lowering.extended_claim(&pod.home, pod, &seat.node) else { return };
         let at = pod.claims.len();
         let grants = seat.grants.iter().filter(|grant| usize::from(grant.claim) == at);
         let devices = grants.enumerate();
         view.devices
             .extend(devices.map(|(index, grant)| granted_device(self.world, &claim, index, grant)));
-        for (resource, class) in lowering.given_by(&info.key, pod.role, &seat.node) {
+        for (resource, class) in lowering.given_by(&pod.home, pod.role, &seat.node) {
             view.notes.push(words::extended_note(&resource, &class, &seat.node.0));
         }
     }
@@ -388,7 +391,7 @@ impl<'a> Builder<'a> {
             view.notes.extend(alternatives(&claim.spec, &devices));
             view.devices.extend(devices);
         }
-        self.extended(&mut view, info, pod, seat);
+        self.extended(&mut view, pod, seat);
         let chosen: Vec<_> = seat.grants.iter().map(|grant| grant.device.clone()).collect();
         let links = self.world.links(&seat.node);
         view.notes.extend(words::choice_note(
@@ -397,8 +400,8 @@ impl<'a> Builder<'a> {
             self.world.topology(&seat.node),
             &node,
         ));
-        let given = self.world.lowering().given_by(&info.key, pod.role, &seat.node);
-        for (resource, amount) in counters(self.world, info, pod) {
+        let given = self.world.lowering().given_by(&pod.home, pod.role, &seat.node);
+        for (resource, amount) in counters(self.world, pod) {
             if given.iter().all(|(by_devices, _)| **by_devices != *resource) {
                 view.notes.push(words::counter_note(&resource, amount, &node));
                 view.notes.extend(self.spread(&resource, amount, seat));
@@ -459,6 +462,7 @@ impl<'a> Builder<'a> {
                 | Facts::Port { .. }
                 | Facts::Spread { .. }
                 | Facts::Pods { .. }
+                | Facts::Group(_)
                 | Facts::Devices(_) => None,
             };
             if let Some(others) = others {
@@ -470,7 +474,8 @@ impl<'a> Builder<'a> {
     /// The document of those pods that are to be shown; workloads are the sum of all their pods.
     pub(super) fn finish(mut self, shown: impl Fn(&PodView) -> bool) -> Document {
         let groups = groups(self.world, &self.pods);
-        let found = self.world.findings().iter().map(FindingView::from);
+        let held = crate::deadlock::findings(self.world, self.plan);
+        let found = self.world.findings().iter().chain(&held).map(FindingView::from);
         let findings = found.chain(std::mem::take(&mut self.findings)).collect();
         let shown: Vec<PodView> =
             std::mem::take(&mut self.pods).into_iter().filter(|pod| shown(pod)).collect();
@@ -674,11 +679,21 @@ pub(super) fn held_devices(world: &World, key: &ClaimKey) -> Vec<DeviceView> {
 }
 
 /// The device counters that the pod asks for, with their amounts.
-fn counters(world: &World, info: &GroupInfo, pod: &PodInfo) -> BTreeMap<String, i64> {
+fn counters(world: &World, pod: &PodInfo) -> BTreeMap<String, i64> {
+    let Some(objects) = world.objects() else { return BTreeMap::new() };
+    let spec = crate::lower::pod_spec(objects, &home_of(pod), pod.role);
+    spec.map_or_else(BTreeMap::new, |spec| counters_of(&spec))
+}
+
+/// The most that is asked for of one resource.
+pub(super) fn most(counted: &BTreeMap<String, i64>) -> u32 {
+    counted.values().max().map_or(0, |most| u32::try_from(*most).unwrap_or(u32::MAX))
+}
+
+/// Devices that a pod asks for as counters, by resource.
+pub(super) fn counters_of(spec: &PodSpec) -> BTreeMap<String, i64> {
     let mut counted = BTreeMap::new();
-    let Some(objects) = world.objects() else { return counted };
-    let spec = crate::lower::pod_spec(objects, &object_of(info), pod.role);
-    for container in spec.iter().flat_map(|spec| &spec.containers) {
+    for container in &spec.containers {
         let (requests, limits) = (&container.resources.requests, &container.resources.limits);
         let all = limits.iter().filter(|(name, _)| !requests.contains_key(*name)).chain(requests);
         for (resource, quantity) in all {
@@ -752,12 +767,19 @@ pub(super) fn look_up(
     example: &Example,
 ) -> Words {
     let role = pod.map_or(0, |pod| pod.role);
+    let home = || pod.map_or(&info.key, |pod| &pod.home);
     let lowering = world.lowering();
+    if let Facts::Group(facts) = &example.facts {
+        let role = info.roles.get(usize::from(facts.role)).filter(|_| info.roles.len() > 1);
+        let role = role.and_then(|role| role.pods.first()).map(|pod| pod.role_name.to_string());
+        let role = role.filter(|name| !name.is_empty());
+        return Words { role, ..Words::default() };
+    }
     let by = |pod: PodKey| format!("pod {}", pod.0.name);
     let pods = match &example.facts {
         Facts::Pods { pods: Some(id), .. } => lowering.pods_meant(*id).map(words::pods),
         Facts::Pods { pods: None, key, value } => {
-            value.as_ref().and_then(|value| lowering.repelling(&info.key, role, key, value)).map(by)
+            value.as_ref().and_then(|value| lowering.repelling(home(), role, key, value)).map(by)
         }
         Facts::Port { taken, .. } => {
             example.node.as_ref().and_then(|node| lowering.port_holder(node, taken)).map(by)
@@ -770,6 +792,7 @@ pub(super) fn look_up(
         | Facts::Claim { .. }
         | Facts::Binding { .. }
         | Facts::Spread { .. }
+        | Facts::Group(_)
         | Facts::Volume(_)
         | Facts::Devices(_) => None,
     };
@@ -827,7 +850,11 @@ fn request_words(
     let claim = claims.get(usize::from(facts.claim)).filter(|_| claims.len() > 1);
     let extended = facts.request.as_ref().filter(|_| usize::from(facts.claim) == claims.len());
     let extended = extended.and_then(|request| {
-        let (resource, class) = world.lowering().request_stands_for(&info.key, role, request)?;
+        let (resource, class) = world.lowering().request_stands_for(
+            pod.map_or(&info.key, |pod| &pod.home),
+            role,
+            request,
+        )?;
         Some(words::served(&resource, &class))
     });
     Words { claim: claim.map(|claim| claim.pod_claim.to_string()), extended, ..Words::default() }

@@ -39,6 +39,7 @@ pub(super) fn groups(world: &World, pods: &[PodView]) -> Vec<GroupView> {
         view.wanted += running;
         view.placed += running;
     }
+    super::places::place(world, pods, &mut views);
     views
 }
 
@@ -54,6 +55,8 @@ fn empty(namespace: &str, group: &str) -> GroupView {
         short: 0,
         reasons: Vec::new(),
         cures: Vec::new(),
+        ranks: Vec::new(),
+        places: Vec::new(),
     }
 }
 

@@ -6,12 +6,13 @@ mod choice;
 mod groups;
 mod mounts;
 mod others;
+mod places;
 mod schema;
 mod stay;
 mod why;
 
 pub use build::{ViewOptions, node_order, plan_document, request_name};
-pub(crate) use build::{claim_reference, object_of, who_sits};
+pub(crate) use build::{claim_reference, home_of, who_sits};
 pub(crate) use others::is_alike;
 pub use schema::*;
 pub use why::{node_asked, why_document};

@@ -41,6 +41,8 @@ pub(super) fn mounts(world: &World, object: &ObjectRef, pod: &PodInfo, spec: &Po
         Kind::Node
         | Kind::Pod
         | Kind::Namespace
+        | Kind::Service
+        | Kind::ReplicationController
         | Kind::PriorityClass
         | Kind::RuntimeClass
         | Kind::LimitRange
@@ -53,6 +55,7 @@ pub(super) fn mounts(world: &World, object: &ObjectRef, pod: &PodInfo, spec: &Po
         | Kind::CSINode
         | Kind::VolumeAttachment
         | Kind::Workload(_)
+        | Kind::Scheduling(_)
         | Kind::NodeTopology => false,
     }
 }

@@ -112,6 +112,10 @@ pub struct PodView {
     pub role: Option<String>,
     /// Its index in the role, where pods of it have one.
     pub index: Option<u32>,
+    /// Devices that it asks for as a counter, of the resource of which it asks for most: what a launcher
+    /// starts processes for where no claim names them.
+    #[serde(skip)]
+    pub counted: u32,
     /// Its rank in the workload, where that gives pods one.
     pub rank: Option<u32>,
     /// Its verdict.
@@ -383,6 +387,56 @@ pub struct GroupView {
     pub reasons: Vec<ReasonView>,
     /// What would place them.
     pub cures: Vec<CureView>,
+    /// Of a group that starts whole: its members that have nodes, in order of rank.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankView>,
+    /// What it uses of each tree of topology.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlaceView>,
+}
+
+/// A member of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RankView {
+    /// Its rank.
+    pub rank: u32,
+    /// The pod.
+    pub pod: String,
+    /// Its node.
+    pub node: String,
+    /// How many devices it has by claims; where by none, how many it asks for as a counter.
+    pub devices: u32,
+}
+
+/// What a group uses of a tree of topology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlaceView {
+    /// The tree.
+    pub topology: String,
+    /// What says that there is one.
+    pub source: String,
+    /// Level by level, the widest first and nodes last.
+    pub levels: Vec<LevelView>,
+}
+
+/// What a group uses of a level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LevelView {
+    /// The level.
+    pub level: String,
+    /// The domains, each by its path from the widest level down.
+    pub domains: Vec<String>,
+    /// Members whose nodes are in no domain of it.
+    pub without: u32,
+    /// Pairs of neighbours in rank that are not in one domain.
+    pub crossings: u32,
+    /// The domain at whose boundary most of them are; none where there are none.
+    pub busiest: Option<String>,
+    /// How many are there.
+    pub busiest_crossings: u32,
 }
 
 /// Something wrong in the input.

@@ -109,6 +109,7 @@ fn pod() -> PodView {
         group: Some("job/j".into()),
         role: Some(String::new()),
         index: Some(0),
+        counted: 0,
         rank: Some(0),
         verdict: VerdictWord::Placed,
         node: Some("n1".into()),
@@ -153,6 +154,19 @@ fn full() -> Document {
             short: 1,
             reasons: vec![reason()],
             cures: vec![cure()],
+            ranks: vec![RankView { rank: 0, pod: "p".into(), node: "n".into(), devices: 1 }],
+            places: vec![PlaceView {
+                topology: "t".into(),
+                source: "s".into(),
+                levels: vec![LevelView {
+                    level: "l".into(),
+                    domains: vec!["d".into()],
+                    without: 0,
+                    crossings: 0,
+                    busiest: Some("d".into()),
+                    busiest_crossings: 0,
+                }],
+            }],
         }],
         findings: vec![FindingView {
             severity: "error".into(),
@@ -246,7 +260,7 @@ fn the_page_describes_the_schema_of_lint_too() {
 fn the_page_describes_the_schema_of_status_too() {
     use crate::status::{
         FreeIslands, FreeNodes, HolderView, NodeCounts, STATUS_API_VERSION, StatusDocument,
-        StatusSummary, StockView, StrandedView, WaitingView,
+        StatusSummary, StockView, StrandedView, TopologyLevelView, TopologyView, WaitingView,
     };
     let text = || "x".to_owned();
     let stock = StockView {
@@ -289,6 +303,15 @@ fn the_page_describes_the_schema_of_status_too() {
         compat: full().compat,
         nodes: NodeCounts::default(),
         devices: vec![stock],
+        topologies: vec![TopologyView {
+            name: "t".into(),
+            source: "s".into(),
+            levels: vec![TopologyLevelView {
+                level: "l".into(),
+                domains: BTreeMap::new(),
+                without: 0,
+            }],
+        }],
         holders: vec![holder],
         waiting: vec![waiting],
         findings: Vec::new(),
@@ -345,6 +368,9 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     pod.choice = None;
     pod.fit_error = None;
     pod.reasons[0].example = None;
+    bare.groups[0].ranks.clear();
+    bare.groups[0].places.clear();
+    let pod = &mut bare.pods[0];
     let device = &mut pod.devices[0];
     device.share_id = None;
     device.consumed_capacity.clear();
@@ -355,7 +381,8 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     paths(&serde_json::to_value(bare).expect("a document"), "", &mut left);
     for path in all.difference(&left) {
         let row = page().lines().find(|line| line.starts_with(&format!("| `{path}`")));
-        let parent = [".nodes[].", ".checks[].", ".choice."].iter().any(|part| path.contains(part));
+        let within = [".nodes[].", ".checks[].", ".choice.", ".ranks[].", ".places[]."];
+        let parent = within.iter().any(|part| path.contains(part));
         assert!(
             parent || row.is_some_and(|row| row.contains("optional")),
             "docs/schema.md does not call {path} optional"

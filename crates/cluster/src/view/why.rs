@@ -9,7 +9,7 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::ViewOptions;
 use super::build::{
-    Builder, CuresFound, account, alternatives, cures_of_all, held_devices, look_up, object_of,
+    Builder, CuresFound, account, alternatives, cures_of_all, held_devices, home_of, look_up,
     who_sits,
 };
 use super::schema::{CheckView, Document, NodeView, PodView, VerdictWord, status};
@@ -104,6 +104,7 @@ fn depth(world: &World, object: &ObjectRef) -> Depth {
     match object.kind {
         Kind::Pod
         | Kind::Workload(_)
+        | Kind::Scheduling(_)
         | Kind::ResourceClaim
         | Kind::ResourceClaimTemplate
         | Kind::PersistentVolumeClaim => Depth::EveryNode,
@@ -111,6 +112,8 @@ fn depth(world: &World, object: &ObjectRef) -> Depth {
         | Kind::NodeTopology
         | Kind::ResourceSlice
         | Kind::Namespace
+        | Kind::Service
+        | Kind::ReplicationController
         | Kind::PriorityClass
         | Kind::RuntimeClass
         | Kind::LimitRange
@@ -169,8 +172,11 @@ fn attach(
     }
 }
 
-/// What kube-scheduler says of the pod, over all nodes.
+/// What kube-scheduler says of the pod, over all nodes; of one that names its node it says nothing.
 fn fit_error(world: &World, report: &Report, about: &PodInfo) -> Option<String> {
+    if world.objects().is_some_and(|objects| objects.names_node(&about.key)) {
+        return None;
+    }
     let nodes = match report.nodes.len() {
         0 => world.lowering().all(Kind::Node).len(),
         some => some,
@@ -225,15 +231,8 @@ fn node_view(
 /// A pod that is on a node already.
 fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
     let Some(Object::Pod(pod)) = world.objects()?.get(object) else { return None };
-    if pod.spec.node_name.is_empty() {
-        return None;
-    }
-    let namespace = Name::new(&object.namespace);
-    let key = GroupKey {
-        object: Scoped { namespace, name: Name::new(&object.name) },
-        kind: Name::new("pod"),
-    };
-    let info = world.lowering().group(&key);
+    let on = crate::lower::node_of(pod)?;
+    let info = world.lowering().group(&key_of(object, "pod"));
     // A workload that is not in the input still has a name.
     let named = pod.metadata.controller();
     let named = named.map(|owner| format!("{}/{}", owner.kind.to_ascii_lowercase(), owner.name));
@@ -249,7 +248,7 @@ fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
             name: phalanx_engine::Name::new(name),
         })
     };
-    let mut notes = vec![format!("it is on {} already: nothing is decided", pod.spec.node_name)];
+    let mut notes = vec![format!("it is on {on} already: nothing is decided")];
     let mut devices = Vec::new();
     for name in claims {
         let held = held_devices(world, &key(name));
@@ -271,9 +270,10 @@ fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
             .or(named),
         role: own.map(|pod| pod.role_name.to_string()).filter(|name| !name.is_empty()),
         index: own.and_then(|pod| pod.index),
+        counted: 0,
         rank: own.and_then(|pod| pod.rank),
         verdict: VerdictWord::Placed,
-        node: Some(pod.spec.node_name.clone()),
+        node: Some(on.to_owned()),
         devices,
         optimal: None,
         stays_until: None,
@@ -288,6 +288,12 @@ fn running(world: &World, object: &ObjectRef) -> Option<PodView> {
     })
 }
 
+/// The group of an object of the kind that users type so.
+fn key_of(object: &ObjectRef, word: &str) -> GroupKey {
+    let (namespace, name) = (Name::new(&object.namespace), Name::new(&object.name));
+    GroupKey { object: Scoped { namespace, name }, kind: Name::new(word) }
+}
+
 /// The node that the object is about: of a node, a topology or a node's slice.
 pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
     match object.kind {
@@ -300,6 +306,8 @@ pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
                 Object::Node(_)
                 | Object::Pod(_)
                 | Object::Namespace(_)
+                | Object::Service(_)
+                | Object::ReplicationController(_)
                 | Object::PriorityClass(_)
                 | Object::RuntimeClass(_)
                 | Object::LimitRange(_)
@@ -314,11 +322,14 @@ pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
                 | Object::CSINode(_)
                 | Object::CSIDriver(_)
                 | Object::CSIStorageCapacity(_)
+                | Object::Scheduling(_)
                 | Object::Workload(_) => None,
             }
         }
         Kind::Pod
         | Kind::Namespace
+        | Kind::Service
+        | Kind::ReplicationController
         | Kind::PriorityClass
         | Kind::RuntimeClass
         | Kind::LimitRange
@@ -332,6 +343,7 @@ pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
         | Kind::StorageClass
         | Kind::CSIDriver
         | Kind::CSIStorageCapacity
+        | Kind::Scheduling(_)
         | Kind::Workload(_) => None,
     }
 }
@@ -343,7 +355,7 @@ fn concerns(world: &World, object: &ObjectRef, info: &GroupInfo) -> bool {
     let any_spec = |is: &dyn Fn(&PodSpec) -> bool| {
         let spec_of = |pod: &PodInfo| {
             let objects = world.objects()?;
-            crate::lower::pod_spec(objects, &object_of(info), pod.role)
+            crate::lower::pod_spec(objects, &home_of(pod), pod.role)
         };
         let mut pods = info.roles.iter().filter_map(|role| role.pods.first());
         pods.any(|pod| spec_of(pod).is_some_and(|spec| is(&spec)))
@@ -354,16 +366,15 @@ fn concerns(world: &World, object: &ObjectRef, info: &GroupInfo) -> bool {
             same_namespace && pods().any(is)
         }
         Kind::Workload(kind) => {
-            let asked = GroupKey {
-                object: Scoped {
-                    namespace: Name::new(&object.namespace),
-                    name: Name::new(&object.name),
-                },
-                kind: Name::new(kind.word()),
-            };
+            let asked = key_of(object, kind.word());
             // Who is absorbed is asked through the workload that absorbs it.
             let root = world.lowering().root(&asked);
             [asked, root].iter().any(|key| info.key == *key || info.above.contains(key))
+        }
+        // Of groups that are called the same by two APIs both are meant.
+        Kind::Scheduling(kind) => {
+            let named = same_namespace && *info.key.object.name == *object.name;
+            info.gang && (named || !kind.is_group())
         }
         Kind::ResourceClaim => {
             let is = |claim: &ClaimName| *claim.key().0.name == *object.name;
@@ -386,7 +397,10 @@ fn concerns(world: &World, object: &ObjectRef, info: &GroupInfo) -> bool {
         Kind::RuntimeClass => {
             any_spec(&|spec| spec.runtime_class_name.as_deref() == Some(&object.name))
         }
-        Kind::LimitRange | Kind::ResourceQuota => same_namespace,
+        // Whom they select is not kept of a pod: all of the namespace may be.
+        Kind::LimitRange | Kind::ResourceQuota | Kind::Service | Kind::ReplicationController => {
+            same_namespace
+        }
         Kind::PersistentVolume
         | Kind::PersistentVolumeClaim
         | Kind::StorageClass
@@ -394,8 +408,7 @@ fn concerns(world: &World, object: &ObjectRef, info: &GroupInfo) -> bool {
         | Kind::CSIStorageCapacity => {
             let mounts = |pod: &PodInfo| {
                 let objects = world.objects();
-                let spec =
-                    objects.and_then(|o| crate::lower::pod_spec(o, &object_of(info), pod.role));
+                let spec = objects.and_then(|o| crate::lower::pod_spec(o, &home_of(pod), pod.role));
                 spec.is_some_and(|spec| super::mounts::mounts(world, object, pod, &spec))
             };
             pods().any(mounts)

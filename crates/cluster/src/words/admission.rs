@@ -50,6 +50,16 @@ pub(crate) fn why_refused(refusal: &Refusal) -> String {
     }
 }
 
+/// The finding on a pod that names its node.
+pub(crate) fn names_node(node: &str) -> String {
+    format!(
+        "The pod names its node, {node}: no scheduler places it. It is planned as the kubelet there \
+         would take it: by room, host ports, node selector, required node affinity and taints that \
+         evict. A kubelet that does not take it ends it as Failed, and where there is no node {node} it \
+         is deleted."
+    )
+}
+
 /// Words that begin a sentence and are in lower case within one.
 const BEGINNINGS: [&str; 8] = ["A", "An", "The", "No", "Two", "There", "Each", "Parts"];
 

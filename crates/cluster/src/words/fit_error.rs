@@ -167,6 +167,8 @@ fn said(reason: Reason, example: &Example, pod: &PodKey) -> Option<String> {
         | Reason::RequestUnsupported
         | Reason::TooManyDevices
         | Reason::TooManyUsers
+        | Reason::GroupIncomplete
+        | Reason::GroupShort
         | Reason::NoNodes => return None,
     };
     Some(text.to_owned())

@@ -7,7 +7,9 @@ mod amount;
 mod around;
 mod choice;
 mod cure;
+mod deadlock;
 mod fit_error;
+mod group;
 mod joint;
 mod others;
 mod place;
@@ -16,14 +18,18 @@ mod stay;
 mod volume;
 
 pub(crate) use admission::{
-    added, exceeded, of_maker, refused, runtime_class_unknown, why_exceeded, why_never, why_refused,
+    added, exceeded, names_node, of_maker, refused, runtime_class_unknown, why_exceeded, why_never,
+    why_refused,
 };
 pub use amount::{of_devices, of_node};
 pub(crate) use around::pods;
 pub use around::promised_note;
 pub use choice::{costs_more, equal_sets, rival};
 pub use cure::{cure_sentence, cures_cut};
+pub(crate) use deadlock::{deadlock, half_started, more_started_in_part};
 pub(crate) use fit_error::fit_error;
+pub(crate) use group::path_of;
+pub use group::place;
 pub use others::{OtherDevices, OtherName, others, part, part_of};
 pub use place::{
     AlignWords, Counted, Nodes, align_notes, alternative_note, choice_note, counter_note,
@@ -59,6 +65,8 @@ pub fn short(reason: Reason) -> &'static str {
         Reason::RequestUnsupported => "a request can't be granted by anyone",
         Reason::TooManyDevices => "more devices asked than an allocation can hold",
         Reason::TooManyUsers => "a claim has as many users as the API allows",
+        Reason::GroupIncomplete => "too few members of the group are there",
+        Reason::GroupShort => "too few members of the group fit together",
         Reason::NoNodes => "there is no node",
         Reason::NodeName => "not the node that the pod names",
         Reason::NodeUnschedulable => "cordoned",

@@ -4,7 +4,7 @@ use phalanx_engine::{DeviceFacts, Example, Facts, Level, Name, Reason, Unmet};
 
 use super::{amount, around, count, domain, joint, taint};
 use crate::finding::UNREAD;
-use crate::lower::Failing;
+use crate::lower::{Failing, MAKER};
 
 /// What lowering can tell beside the example: names behind the numbers.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,8 @@ pub struct Words {
     pub leaders: Vec<String>,
     /// The values, where they are known.
     pub values: Vec<Option<String>>,
+    /// The role of a group that an example is about, where it has several.
+    pub role: Option<String>,
 }
 
 /// A request of several, as a sentence names it.
@@ -107,6 +109,7 @@ fn write(reason: Reason, example: &Example, words: &Words, device: Option<String
             format!("asks {} {resource}, {} free of {}", printed[0], printed[1], printed[2])
         }
         Facts::Volume(facts) => super::volume::sentence(reason, facts),
+        Facts::Group(facts) => super::group::short(facts, words),
         Facts::Taint(found) => {
             let who = device.as_deref().unwrap_or("the node");
             format!("{who} has the taint {}, which is not tolerated", taint(found))
@@ -193,9 +196,11 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
         entry => format!("{what} {name} {says} (claim {entry} of the pod)"),
     };
     let text = match reason {
+        Reason::AdmissionRefused if name == MAKER => "it can't be made".to_owned(),
         Reason::AdmissionRefused => "the API server would refuse the pod".to_owned(),
         Reason::QuotaExceeded => format!("ResourceQuota {name} is in the way"),
         Reason::Gated => format!("the scheduling gate {name} keeps it back"),
+        Reason::GroupIncomplete => format!("the group starts whole, and {name}"),
         Reason::ClaimMissing => return of_pod("claim", "does not exist"),
         Reason::TemplateMissing => return of_pod("claim template", "does not exist"),
         Reason::ClaimOfOther => return of_pod("claim", "was made for another pod"),
@@ -233,6 +238,7 @@ fn object(reason: Reason, subject: Option<&Name>, detail: &Name) -> String {
             format!("the pod needs the feature {name}, which the node does not declare")
         }
         Reason::NoNodes
+        | Reason::GroupShort
         | Reason::VolumeClaimMissing
         | Reason::VolumeClaimNotMade
         | Reason::VolumeClaimLost
@@ -395,6 +401,8 @@ fn devices(case: &Case<'_>) -> String {
         | Reason::SelectorInvalid
         | Reason::RequestUnsupported
         | Reason::TooManyUsers
+        | Reason::GroupIncomplete
+        | Reason::GroupShort
         | Reason::NoNodes
         | Reason::NodeName
         | Reason::NodeUnschedulable

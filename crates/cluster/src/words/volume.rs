@@ -56,6 +56,8 @@ pub(super) fn sentence(reason: Reason, facts: &VolumeFacts) -> String {
         | Reason::RequestUnsupported
         | Reason::TooManyDevices
         | Reason::TooManyUsers
+        | Reason::GroupIncomplete
+        | Reason::GroupShort
         | Reason::NoNodes
         | Reason::NodeName
         | Reason::NodeUnschedulable

@@ -21,7 +21,7 @@ fn world_of(objects: &[Value], version: Version) -> World {
                 let source = Source { ordinal, ..Source::default() };
                 world.absorb(ObjectEvent::Applied(Box::new(object), source));
             }
-            Item::Unknown { .. } | Item::Problem(_) => panic!("{item:?}"),
+            Item::Gone(..) | Item::Unknown { .. } | Item::Problem(_) => panic!("{item:?}"),
         });
     }
     world.settle();

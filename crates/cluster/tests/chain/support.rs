@@ -24,6 +24,7 @@ pub(crate) fn world(yaml: &str) -> World {
             ordinal += 1;
             world.absorb(ObjectEvent::Applied(Box::new(object), source));
         }
+        Item::Gone(object, _) => panic!("{} is gone", object.reference()),
         Item::Unknown { .. } | Item::Problem(_) => panic!("{item:?}"),
     });
     world.settle();

@@ -39,7 +39,7 @@ const RUNS: u64 = 150;
 const WHOLE_EVERY: u64 = 15;
 
 /// Of so many harmed objects one is read still, and one is not, at least.
-const TOLD_LEAST: u64 = 8;
+const TOLD_LEAST: u64 = 10;
 
 /// What reading a text gives: objects, and what can't be read.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl Reading {
         let mut all = Self::default();
         read("test", text.as_bytes(), &mut |item| match item {
             Item::Object(object, _) => all.objects.push(object),
-            Item::Unknown { .. } => {}
+            Item::Gone(..) | Item::Unknown { .. } => {}
             Item::Problem(problem) => {
                 let lost = problem.severity == Severity::Error;
                 all.unread.extend(problem.object.filter(|_| lost));
@@ -96,7 +96,7 @@ fn ask(world: &mut World, harmed: &ObjectRef, text: &str) -> Document {
 
 /// What else may be asked of a world: how it stands, what would be better, what differs between its
 /// plan and itself, and its objects without their names, which are read again.
-fn survey(world: &mut World, planned: &Document, text: &str, judged: bool) {
+fn survey(world: &mut World, planned: &Document, text: &str) {
     let options = PlanOptions::default();
     let found = serde_json::to_value(status(world, &options)).unwrap();
     assert!(found.is_object(), "{text}");
@@ -110,7 +110,7 @@ fn survey(world: &mut World, planned: &Document, text: &str, judged: bool) {
     };
     let decided = plan(world, &PlanOptions { policy: scored, ..options });
     let violations = phalanx_engine::audit(world.state(), &decided.decision);
-    assert!(!judged || violations.is_empty(), "{violations:?}: {text}");
+    assert!(violations.is_empty(), "{violations:?}: {text}");
     let plan: PlanRead = serde_json::from_value(serde_json::to_value(planned).unwrap()).unwrap();
     assert!(diff(&plan, &plan).changes.is_empty(), "{text}");
     let mask = Mask::new(world).unwrap().unwrap();
@@ -140,7 +140,7 @@ const LAST: u64 = 1_000;
 
 impl Base {
     fn new() -> Self {
-        let mut world = World::new(Lowering::new(compat()));
+        let mut world = World::new(Lowering::new(compat()).for_scores());
         let objects = Reading::of(WORLD).objects;
         let kinds: BTreeSet<Kind> = objects.iter().map(Object::kind).collect();
         assert_eq!(kinds, Kind::ALL.iter().copied().collect(), "each kind is harmed");
@@ -174,7 +174,7 @@ impl Base {
         }
         world.settle();
         let planned = ask(&mut world, &before.reference(), text);
-        survey(&mut world, &planned, text, true);
+        survey(&mut world, &planned, text);
         let with = outcome(&planned);
         if reading.objects.is_empty() {
             let mut plain = self.world.clone();
@@ -247,7 +247,7 @@ fn objects_harmed_by_chance_harm_nothing_but_themselves() {
 }
 
 #[test]
-fn worlds_that_are_harmed_all_over_are_answered() {
+fn worlds_harmed_by_chance_all_over_are_answered() {
     let (seed, runs) = (number("PHALANX_FUZZ_SEED", 1), number("PHALANX_FUZZ_RUNS", RUNS));
     let objects = Reading::of(WORLD).objects;
     for run in 0..runs / WHOLE_EVERY {
@@ -264,21 +264,12 @@ fn worlds_that_are_harmed_all_over_are_answered() {
             text += &value.to_string();
             text.push('\n');
         }
-        let mut world = World::new(Lowering::new(compat()));
+        let mut world = World::new(Lowering::new(compat()).for_scores());
         for (ordinal, object) in (0..).zip(&Reading::of(&text).objects) {
             absorb(&mut world, object, ordinal);
         }
         world.settle();
-        if absurd {
-            // Milli of more than 64 bits hold are below zero, as in Kubernetes: what is legal then
-            // nobody says.
-            let decided = plan(&mut world, &PlanOptions::default());
-            raise(&world, &decided);
-            let planned = plan_document(&mut world, &decided, &ViewOptions::default());
-            survey(&mut world, &planned, &text, false);
-        } else {
-            let planned = ask(&mut world, &objects[0].reference(), &text);
-            survey(&mut world, &planned, &text, true);
-        }
+        let planned = ask(&mut world, &objects[0].reference(), &text);
+        survey(&mut world, &planned, &text);
     }
 }

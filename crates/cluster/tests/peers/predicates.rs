@@ -4,7 +4,6 @@
 use phalanx_cluster::plan::PlanOptions;
 use phalanx_cluster::view::{CheckView, PodView, ViewOptions, why_document};
 use phalanx_cluster::{Compat, Version};
-use phalanx_engine::{NodeOrder, Policy};
 use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, ObjectRef};
 use serde_json::{Value, json};
@@ -42,7 +41,9 @@ fn every_node_is_refused_by_the_filters_by_which_kube_scheduler_refuses_it() {
     let Some(worlds) = lines("predicates/worlds.jsonl") else { return };
     let mut outcome = Outcome::default();
     for recorded in &worlds {
-        compare(recorded, &mut outcome);
+        outcome.count.named += usize::from(!text(&recorded["pod"], "/spec/nodeName").is_empty());
+        let view = ask(recorded, &PlanOptions::default());
+        compare(text(recorded, "/name"), &view, &recorded["answer"], &mut outcome);
     }
     println!("{:?}", outcome.count);
     assert_eq!(outcome.wrong, [""; 0]);
@@ -51,13 +52,9 @@ fn every_node_is_refused_by_the_filters_by_which_kube_scheduler_refuses_it() {
     assert_eq!(outcome.count, count);
 }
 
-pub(crate) fn compare(recorded: &Value, outcome: &mut Outcome) {
+/// Compares what is said of a pod with what kube-scheduler answers.
+pub(crate) fn compare(name: &str, view: &PodView, answer: &Value, outcome: &mut Outcome) {
     let Outcome { count, wrong } = outcome;
-    let pod = &recorded["pod"];
-    count.named += usize::from(!text(pod, "/spec/nodeName").is_empty());
-    let name = text(recorded, "/name");
-    let answer = &recorded["answer"];
-    let view = ask(recorded, &PlanOptions::default());
     let gated = view.checks.iter().flatten().any(|check| check.check == "SchedulingGates");
     if gated != answer.get("preenqueue").is_some() {
         wrong.push(format!("{name}: gated is {gated}"));
@@ -68,7 +65,7 @@ pub(crate) fn compare(recorded: &Value, outcome: &mut Outcome) {
         wrong.push(format!("{name}: says {said:?}, expected {:?}", text(answer, "/message")));
     }
     let early = text(answer, "/prefilter/plugin");
-    let before: Vec<&str> = before_nodes(&view);
+    let before: Vec<&str> = before_nodes(view);
     let theirs: Vec<&str> = stopping(answer).collect();
     // A plugin that says the same of the same object again is not repeated here.
     if !before.iter().all(|plugin| theirs.contains(plugin)) {
@@ -115,12 +112,6 @@ fn before_nodes(view: &PodView) -> Vec<&str> {
 fn stopping(answer: &Value) -> impl Iterator<Item = &str> {
     let later = list(answer, "/prefilter_later").iter();
     answer.get("prefilter").into_iter().chain(later).map(|failure| text(failure, "/plugin"))
-}
-
-/// The node that is chosen by kube-scheduler's scores.
-pub(crate) fn chosen(recorded: &Value) -> Option<String> {
-    let policy = Policy { node_order: NodeOrder::Scores, ..Policy::default() };
-    ask(recorded, &PlanOptions { policy, ..PlanOptions::default() }).node
 }
 
 /// The whole account of the world's pod.

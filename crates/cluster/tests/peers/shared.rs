@@ -35,14 +35,22 @@ pub(crate) fn lines(of: &str) -> Option<Vec<Value>> {
 
 /// The world of these objects, in order. Kinds that are not read are left out.
 pub(crate) fn world<'a>(compat: Compat, objects: impl IntoIterator<Item = &'a Value>) -> World {
-    let mut world = World::new(Lowering::new(compat));
+    world_of(Lowering::new(compat), objects)
+}
+
+/// The same, lowered so.
+pub(crate) fn world_of<'a>(
+    lowering: Lowering,
+    objects: impl IntoIterator<Item = &'a Value>,
+) -> World {
+    let mut world = World::new(lowering);
     for (ordinal, object) in (0..).zip(objects) {
         read("test.json", object.to_string().as_bytes(), &mut |item| match item {
             Item::Object(object, source) => {
                 let source = Source { file: source.file, line: source.line, ordinal };
                 world.absorb(ObjectEvent::Applied(Box::new(object), source));
             }
-            Item::Unknown { .. } => {}
+            Item::Gone(..) | Item::Unknown { .. } => {}
             Item::Problem(problem) => {
                 assert!(problem.severity != Severity::Error, "{problem:?}: {object}");
             }

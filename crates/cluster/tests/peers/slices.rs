@@ -34,6 +34,7 @@ fn published_slices_are_lowered_whole() {
                 ordinal += 1;
                 lowering.absorb(ObjectEvent::Applied(Box::new(object), source));
             }
+            Item::Gone(object, _) => panic!("{file}: {} is gone", object.reference()),
             Item::Unknown { kind, .. } => println!("{file}: {kind} is not read"),
             Item::Problem(problem) => panic!("{file}:{}: {}", problem.line, problem.message),
         });

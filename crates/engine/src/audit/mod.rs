@@ -7,6 +7,7 @@
 //! those of devices in the device module's judge, and the pods of a node are added up here from the
 //! facts, not read from its ledger.
 
+mod levels;
 pub(crate) mod pods;
 pub(crate) mod rules;
 pub(crate) mod volumes;
@@ -141,14 +142,28 @@ impl Audit {
         }
     }
 
+    /// Whether each role has the fewest members that it starts with, those on nodes counted.
+    fn is_whole(&self, slot: u32, seats: &[Seat]) -> bool {
+        let roles = self.state.groups.at(slot).fact.iter().flat_map(|group| &group.roles);
+        roles.enumerate().all(|(at, role)| {
+            let there = role.max.saturating_sub(self.state.missing_in_role(slot, at));
+            let given = seats.iter().filter(|seat| usize::from(seat.role) == at).count();
+            given >= role.min.saturating_sub(there) as usize
+        })
+    }
+
     fn place(&mut self, group: &GroupKey, seats: &[Seat], told: &Cost) {
         let Some(slot) = self.state.groups.slot(group) else {
             return self.broken(group, None, "only groups that exist are placed");
         };
         let missing = self.state.missing_seats(slot) as usize;
         let gang = self.state.groups.at(slot).fact.as_ref().map(|g| g.minimum);
-        if seats.len() > missing || (gang == Some(Minimum::Gang) && seats.len() < missing) {
+        let whole = gang != Some(Minimum::Gang) || self.is_whole(slot, seats);
+        if seats.len() > missing || !whole {
             self.broken(group, None, "no more seats than are missing, and a gang's all at once");
+        }
+        if !self.keeps_levels(slot, seats) {
+            self.broken(group, None, "what must be together is in one domain of its level");
         }
         if !self.state.groups.at(slot).gates().is_empty() {
             self.broken(group, None, "a gated group is not placed");

@@ -103,7 +103,8 @@ pub(crate) fn extended(
     Ok(Some(ClaimSpec { requests, constraints: [].into(), align: [].into(), fault: None }))
 }
 
-/// NodeResourcesFit: the first resource that is short, those that devices serve aside.
+/// NodeResourcesFit: the first resource that is short, those that devices serve aside. Its sums and its
+/// difference wrap at 64 bits.
 pub(crate) fn room(
     asked: &Resources,
     node: &Node,
@@ -112,8 +113,8 @@ pub(crate) fn room(
 ) -> Result<(), Reason> {
     let all = &node.allocatable;
     let short = |of: fn(&Resources) -> i64| {
-        let taken = used.iter().map(|r| of(r)).fold(0, i64::saturating_add);
-        let left = of(all).saturating_sub(taken);
+        let taken = used.iter().map(|r| of(r)).fold(0, i64::wrapping_add);
+        let left = of(all).wrapping_sub(taken);
         of(asked) > 0 && of(asked) > left
     };
     for (reason, of) in [
@@ -127,8 +128,8 @@ pub(crate) fn room(
         }
     }
     for (name, amount) in &asked.scalars {
-        let taken = used.iter().map(|r| scalar(r, name)).fold(0, i64::saturating_add);
-        let left = scalar(all, name).saturating_sub(taken);
+        let taken = used.iter().map(|r| scalar(r, name)).fold(0, i64::wrapping_add);
+        let left = scalar(all, name).wrapping_sub(taken);
         if served.iter().any(|one| one.resource == *name) {
             continue;
         }

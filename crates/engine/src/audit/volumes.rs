@@ -339,6 +339,7 @@ fn bare() -> Node {
         taints: [].into(),
         unschedulable: false,
         features: [].into(),
+        images: [].into(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Failing;
 use super::near::{self, Near};
-use super::spread::{self, Grid, Spread};
+use super::spread::{self, Grid, Lacking, Spread};
 use super::wishes::Wishes;
 use crate::facts::{Node, Request};
 use crate::pods::SpreadRule;
@@ -25,7 +25,8 @@ impl Grids {
     /// The grids of a request.
     pub(crate) fn new(state: &State, request: &Request) -> Self {
         let Some(rules) = &request.near else { return Self::default() };
-        let grid = |rules: &[SpreadRule]| Arc::new(Grid::new(state, &request.node, rules));
+        let grid =
+            |rules: &[SpreadRule]| Arc::new(Grid::new(state, &request.node, rules, Lacking::Out));
         Self { required: grid(&rules.spread), wished: grid(&rules.spread_wishes) }
     }
 

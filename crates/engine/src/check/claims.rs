@@ -40,6 +40,8 @@ pub(crate) struct Pinned {
     pub(crate) movable: bool,
     /// Why its allocation is of no use anywhere, if that is so.
     pub(crate) failed: Option<BindingFailure>,
+    /// How early in its lists the alternatives stand that it was given.
+    pub(crate) early: u32,
 }
 
 /// What devices are asked for, all claims together. Equal ones share their answers.
@@ -127,6 +129,7 @@ fn named(
             nodes: held.nodes.clone(),
             movable: is_movable(row, others),
             failed: failed.cloned(),
+            early: held.early,
         }),
         Some(_) | None => want(resolved, at, &fact.spec)?,
     }

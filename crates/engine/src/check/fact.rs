@@ -25,6 +25,15 @@ pub(crate) enum Health {
     Healed,
 }
 
+/// A node in full health.
+pub(crate) fn healed(node: &Node) -> Node {
+    let mut node = node.clone();
+    node.unschedulable = false;
+    node.taints =
+        node.taints.iter().filter(|t| !t.key.starts_with(HEALTH_PREFIX)).cloned().collect();
+    node
+}
+
 /// The soft cost of the node, or the first check that fails.
 pub(crate) fn first(
     rules: &NodeRules,
@@ -269,6 +278,7 @@ mod tests {
             taints: Box::default(),
             unschedulable: false,
             features: Box::default(),
+            images: Box::default(),
         };
         assert!(admits(&NodeRules::default(), &key, &plain));
         assert!(!admits(&requiring(&[named(&["b"])]), &key, &plain));

@@ -21,7 +21,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn free(&self) -> i64 {
-        self.allocatable.saturating_sub(self.used)
+        self.allocatable.wrapping_sub(self.used)
     }
 
     /// Zero requests pass, even on a node that is over-committed; the number of pods is always
@@ -47,11 +47,12 @@ impl Line<'_> {
     }
 }
 
-/// Whether there is room: no facts are made up for the common answer.
+/// Whether there is room: no facts are made up for the common answer. What is left wraps at 64 bits, as
+/// in kube-scheduler: beyond them no answer means much, but theirs is given.
 pub(crate) fn fits(charge: &Charge, node: &Node, ledger: &Ledger) -> bool {
     let a = &node.allocatable;
     let short = |asked: i64, allocatable: i64, used: i64| {
-        asked > 0 && asked > allocatable.saturating_sub(used)
+        asked > 0 && asked > allocatable.wrapping_sub(used)
     };
     !(short(charge.pods, a.pods, ledger.pods)
         || short(charge.cpu_milli, a.cpu_milli, ledger.cpu_milli)

@@ -18,7 +18,20 @@ use crate::state::State;
 
 /// The domains of a request's constraints, and the nodes that count for them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Grid(Vec<Domains>);
+pub(crate) struct Grid {
+    domains: Vec<Domains>,
+    lacking: Lacking,
+}
+
+/// What becomes of a node that lacks the label of a constraint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Lacking {
+    /// It counts for none of them.
+    #[default]
+    Out,
+    /// It is in the domain without a name (kube-scheduler's system defaults).
+    Nameless,
+}
 
 /// The domains of one constraint.
 #[derive(Clone, Debug)]
@@ -33,26 +46,49 @@ struct Domains {
 
 impl Grid {
     /// The grid of some constraints of a pod with these rules about nodes.
-    pub(crate) fn new(state: &State, of_pod: &NodeRules, rules: &[SpreadRule]) -> Self {
-        Self(rules.iter().map(|rule| Domains::new(state, of_pod, rules, rule)).collect())
+    pub(crate) fn new(
+        state: &State,
+        of_pod: &NodeRules,
+        rules: &[SpreadRule],
+        lacking: Lacking,
+    ) -> Self {
+        let all_have = match lacking {
+            Lacking::Out => rules,
+            Lacking::Nameless => &[],
+        };
+        let of = |rule| Domains::new(state, of_pod, all_have, rule, lacking);
+        Self { domains: rules.iter().map(of).collect(), lacking }
     }
 }
 
 impl Domains {
-    fn new(state: &State, of_pod: &NodeRules, rules: &[SpreadRule], rule: &SpreadRule) -> Self {
+    /// Only nodes count that have the labels of `all_have`.
+    fn new(
+        state: &State,
+        of_pod: &NodeRules,
+        all_have: &[SpreadRule],
+        rule: &SpreadRule,
+        lacking: Lacking,
+    ) -> Self {
+        let nameless = Name::default();
         let slots = state.nodes.slots() as usize;
         let (mut value_of, mut counts) = (vec![None; slots], vec![false; slots]);
         let mut exists = Vec::new();
         let mut numbers: FxHashMap<&Name, u32> = FxHashMap::default();
         for (slot, key, row) in state.nodes.iter() {
             let Some(node) = &row.fact else { continue };
-            let Some(value) = label(&node.labels, &rule.key) else { continue };
+            let value = label(&node.labels, &rule.key);
+            let value = match lacking {
+                Lacking::Out => value,
+                Lacking::Nameless => value.or(Some(&nameless)),
+            };
+            let Some(value) = value else { continue };
             let number = *numbers.entry(value).or_insert_with(|| {
                 exists.push(false);
                 exists.len() as u32 - 1
             });
             value_of[slot as usize] = Some(number);
-            if counts_on(of_pod, rules, rule, key, node) {
+            if counts_on(of_pod, all_have, rule, key, node) {
                 counts[slot as usize] = true;
                 exists[number as usize] = true;
             }
@@ -69,12 +105,12 @@ impl Domains {
 /// about nodes let it in as far as the constraint heeds them.
 fn counts_on(
     of_pod: &NodeRules,
-    rules: &[SpreadRule],
+    all_have: &[SpreadRule],
     rule: &SpreadRule,
     key: &NodeKey,
     node: &Node,
 ) -> bool {
-    if !rules.iter().all(|rule| label(&node.labels, &rule.key).is_some()) {
+    if !all_have.iter().all(|rule| label(&node.labels, &rule.key).is_some()) {
         return false;
     }
     let lets_in = || {
@@ -105,7 +141,7 @@ impl Spread {
             return None;
         }
         let mut spread = Self { grid: Arc::clone(grid), pods: Vec::new(), least: Vec::new() };
-        for (rule, domains) in rules.iter().zip(&grid.0) {
+        for (rule, domains) in rules.iter().zip(&grid.domains) {
             let mut pods = vec![0_u32; domains.exists.len()];
             for (slot, count) in rule.pods.iter().flat_map(|id| state.around.meant(*id)) {
                 let counts = domains.counts.get(slot as usize).copied().unwrap_or(false);
@@ -124,7 +160,7 @@ impl Spread {
 
     /// The first constraint that the node does not keep.
     pub(crate) fn on(&self, state: &State, rules: &[SpreadRule], slot: u32) -> Result<(), Failing> {
-        for (at, (rule, domains)) in rules.iter().zip(&self.grid.0).enumerate() {
+        for (at, (rule, domains)) in rules.iter().zip(&self.grid.domains).enumerate() {
             let least = self.least[at];
             let (value, here) = match domains.value(slot) {
                 Some(value) => (Some(value), self.pods[at][value as usize]),
@@ -154,12 +190,13 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 
 impl Spread {
     /// kube-scheduler's scores of these nodes, which are all that fit. Nodes without one of the labels
-    /// have 0.
+    /// have 0, but by the system's defaults, of which each counts where its label is.
     pub(crate) fn scores(&self, state: &State, rules: &[SpreadRule], slots: &[u32]) -> Vec<i64> {
-        let counts = |slot: u32| self.grid.0.iter().all(|domains| domains.value(slot).is_some());
+        let counts =
+            |slot: u32| self.grid.domains.iter().all(|domains| domains.value(slot).is_some());
         let scored: Vec<u32> = slots.iter().copied().filter(|slot| counts(*slot)).collect();
         let mut raw = vec![0.0_f64; scored.len()];
-        for (at, (rule, domains)) in rules.iter().zip(&self.grid.0).enumerate() {
+        for (at, (rule, domains)) in rules.iter().zip(&self.grid.domains).enumerate() {
             let by_node = rule.key.as_str() == HOSTNAME;
             let mut values: Vec<_> = scored.iter().map(|slot| domains.value(*slot)).collect();
             values.sort_unstable();
@@ -173,6 +210,11 @@ impl Spread {
                 Some(_) | None => FxHashMap::default(),
             };
             for (score, slot) in raw.iter_mut().zip(&scored) {
+                if self.grid.lacking == Lacking::Nameless
+                    && value_of(state, *slot, &rule.key).is_none()
+                {
+                    continue;
+                }
                 let pods = match domains.value(*slot) {
                     Some(_) if by_node => here.get(slot).copied().unwrap_or(0),
                     Some(value) => self.pods[at][value as usize],
@@ -193,7 +235,7 @@ impl Spread {
     /// By how many pods a node would overdraw the constraints, where they are only wishes.
     pub(crate) fn overdrawn(&self, rules: &[SpreadRule], slot: u32) -> u32 {
         let mut sum = 0_u32;
-        for (at, (rule, domains)) in rules.iter().zip(&self.grid.0).enumerate() {
+        for (at, (rule, domains)) in rules.iter().zip(&self.grid.domains).enumerate() {
             let over = match domains.value(slot) {
                 Some(value) => {
                     let here = i64::from(self.pods[at][value as usize]) + i64::from(rule.own);

@@ -6,12 +6,15 @@
 
 mod around;
 mod column;
+mod gang;
 mod probe;
 mod refuse;
 mod scores;
 mod search;
 mod trial;
 mod why;
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -21,7 +24,7 @@ use crate::decision::{Decision, Report, Revision};
 use crate::facts::Request;
 use crate::name::{GroupKey, NodeKey, Shared, Timestamp};
 use crate::policy::{Effort, Policy};
-use crate::state::State;
+use crate::state::{Forest, State};
 use column::{Column, Ranks};
 use search::Memo;
 use trial::Trial;
@@ -45,6 +48,8 @@ pub(crate) struct Caches {
     never: FxHashMap<Shared<Request>, refuse::Remembered>,
     /// The domains of requests that are spread, with the version of the hardware that they hold for.
     grids: FxHashMap<Shared<Request>, (u64, Grids)>,
+    /// Topology trees, with the versions of trees and nodes that they hold for.
+    forest: Option<((u64, u64), Arc<Forest>)>,
     asked: u64,
 }
 

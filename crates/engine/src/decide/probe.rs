@@ -2,7 +2,7 @@
 //! the group's turn.
 
 use super::search::{Ask, Search};
-use super::trial::{Opening, Trial, before};
+use super::trial::{Opening, Trial};
 use crate::check::fact::only;
 use crate::check::{all_before_nodes, claims};
 use crate::decision::{Choice, Example, NodeReport, Offered, Only, Report, Verdict};
@@ -110,8 +110,7 @@ impl Trial<'_> {
     ) -> (Vec<(Reason, Example)>, Vec<NodeReport>) {
         let mut object: Vec<(Reason, Example)> = Vec::new();
         let opening = &openings[at];
-        if let Some(fault) = self.state.groups.at(slot).kept_out(opening.role, before(openings, at))
-        {
+        if let Some(fault) = self.state.groups.at(slot).kept_out(opening.role, opening.before) {
             object.push(*claims::object(fault.reason, &fault.subject, &fault.detail));
         }
         let gates = self.state.groups.at(slot).gates();

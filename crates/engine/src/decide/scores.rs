@@ -1,14 +1,20 @@
 //! kube-scheduler's scores, for comparison: the plugins of its default profile with their weights,
 //! each from 0 to 100 over the nodes that fit, in its own arithmetic.
 //!
-//! Not scored, and so equal on all nodes: ImageLocality (images are not read), VolumeBinding, and
-//! the spread that kube-scheduler has by default for pods of a Service or a workload. Of equal
-//! totals the first node by name is taken, where kube-scheduler takes one by its order of nodes.
+//! What the scores alone look at (images, spread by default) is given by lowering where it is told that
+//! nodes are scored. Of equal totals the first node by name is taken, where kube-scheduler takes one
+//! by its order of nodes.
+
+use std::sync::Arc;
 
 use super::search::Ask;
 use crate::check::fact::{term_matches, tolerated};
+use crate::check::spread::{Grid, Lacking, Spread};
+use crate::check::volumes as mounted;
 use crate::cost::Cost;
 use crate::facts::{Effect, Node, Toleration};
+use crate::name::{Name, NodeKey};
+use crate::scored::ALTERNATIVES_MAX;
 use crate::state::{Ledger, State};
 
 /// The highest score of a plugin.
@@ -40,7 +46,10 @@ pub(super) fn totals(state: &State, ask: &Ask, nodes: &[Candidate]) -> Vec<i64> 
     add(1, balanced(state, ask, &slots));
     add(2, ask.pod_affinity_scores(state, &slots));
     add(2, ask.spread_scores(state, &slots));
+    add(2, spread_by_default(state, ask, &slots));
     add(2, devices(ask, nodes));
+    add(1, volumes(state, ask, &slots));
+    add(1, images(state, ask, &slots));
     totals
 }
 
@@ -142,13 +151,72 @@ fn balanced(state: &State, ask: &Ask, slots: &[u32]) -> Vec<i64> {
     })
 }
 
-/// DynamicResources: earlier choices of `firstAvailable` lists are better.
+/// DynamicResources: earlier choices of `firstAvailable` lists are better. Those of claims that are
+/// allocated count beside those that are to be made, and not by themselves.
 fn devices(ask: &Ask, nodes: &[Candidate]) -> Vec<i64> {
+    if ask.wanted.claims.is_empty() {
+        return vec![0; nodes.len()];
+    }
+    let made: u32 = ask.pinned.iter().map(|claim| claim.early).sum();
     let requests = ask.wanted.claims.iter().flat_map(|(_, spec)| &spec.requests);
     let lists = requests.filter(|r| r.alternatives.iter().any(|a| a.name.is_some())).count();
-    let most = 8 * lists as i64;
+    let most = i64::from(made) + i64::from(ALTERNATIVES_MAX) * lists as i64;
     let raw = nodes.iter().map(|(.., cost)| (most - i64::from(cost.alternatives)).max(0));
-    if lists == 0 { vec![0; nodes.len()] } else { normalized(raw.collect(), false) }
+    normalized(raw.collect(), false)
+}
+
+/// PodTopologySpread of a pod that says nothing of spread.
+fn spread_by_default(state: &State, ask: &Ask, slots: &[u32]) -> Vec<i64> {
+    let rules = ask.request.scored.as_ref().map_or(&[][..], |scored| &scored.spread);
+    let grid = || Arc::new(Grid::new(state, &ask.request.node, rules, Lacking::Nameless));
+    let spread = if rules.is_empty() { None } else { Spread::of(state, rules, &grid()) };
+    spread.map_or_else(|| vec![0; slots.len()], |spread| spread.scores(state, rules, slots))
+}
+
+/// VolumeBinding: volumes that are less full than others are better.
+fn volumes(state: &State, ask: &Ask, slots: &[u32]) -> Vec<i64> {
+    let Some(mounts) = &ask.mounts else { return vec![0; slots.len()] };
+    slots.iter().map(|slot| mounted::score(state, mounts, *slot)).collect()
+}
+
+/// Images smaller than this are as good as missing; in bytes.
+const IMAGE_LEAST: i64 = 23 << 20;
+/// Larger images count no more; in bytes.
+const IMAGE_MOST: i64 = 1000 << 20;
+
+/// ImageLocality: nodes that have the pod's images are better, the larger and the more common these
+/// are. An image has one size everywhere, that which the first node by name says.
+fn images(state: &State, ask: &Ask, slots: &[u32]) -> Vec<i64> {
+    let asked = ask.request.scored.as_ref().map_or(&[][..], |scored| &scored.images);
+    let worth: Vec<i64> = asked.iter().map(|image| image_worth(state, image)).collect();
+    if worth.iter().all(|worth| *worth == 0) {
+        return vec![0; slots.len()];
+    }
+    let most = IMAGE_MOST.saturating_mul(asked.len() as i64);
+    of_each(state, slots, |node, _| {
+        let here = asked.iter().zip(&worth).filter(|(image, _)| size_on(node, image).is_some());
+        let sum = here.fold(0_i64, |sum, (_, worth)| sum.saturating_add(*worth));
+        let sum = i128::from(sum.clamp(IMAGE_LEAST, most) - IMAGE_LEAST);
+        (i128::from(MOST) * sum / i128::from(most - IMAGE_LEAST)) as i64
+    })
+}
+
+/// What it is worth to have an image: its size, by the part of the nodes that have it.
+fn image_worth(state: &State, image: &Name) -> i64 {
+    let mut nodes = 0_u32;
+    let mut having: Vec<(&NodeKey, i64)> = Vec::new();
+    for (_, key, row) in state.nodes.iter() {
+        let Some(node) = &row.fact else { continue };
+        nodes += 1;
+        having.extend(size_on(node, image).map(|size| (key, size)));
+    }
+    let Some((_, size)) = having.iter().min_by_key(|(key, _)| *key) else { return 0 };
+    (*size as f64 * (having.len() as f64 / f64::from(nodes))) as i64
+}
+
+fn size_on(node: &Node, image: &Name) -> Option<i64> {
+    let at = node.images.binary_search_by(|(name, _)| name.cmp(image)).ok()?;
+    Some(node.images[at].1)
 }
 
 #[cfg(test)]
@@ -157,7 +225,7 @@ mod tests {
     use crate::check::claims::Resolved;
     use crate::{
         Change, Engine, Name, NodeKey, NodeRequirement, NodeRules, Padded, Request, Resources,
-        Shared, Taint,
+        Scored, Shared, Taint,
     };
 
     const GI: i64 = 1 << 30;
@@ -167,7 +235,8 @@ mod tests {
             Resources { cpu_milli, memory_bytes: 8 * GI, pods: 9, ..Resources::default() };
         let labels = labels.iter().map(|(key, value)| (Name::new(key), Name::new(value))).collect();
         let (taints, features) = (Box::default(), Box::default());
-        Node { allocatable, labels, taints, unschedulable: false, features }
+        let images = Box::default();
+        Node { allocatable, labels, taints, unschedulable: false, features, images }
     }
 
     fn request() -> Request {
@@ -213,6 +282,22 @@ mod tests {
             Request { node: NodeRules { preferred, ..NodeRules::default() }, ..request() };
         let nodes = [node(4000, &[("zone", "a")]), node(4000, &[("zone", "b")]), node(4000, &[])];
         assert_eq!(scores(&nodes, wishing), [650, 600, 450]);
+    }
+
+    /// By hand: 200 MiB on both of two nodes and 1000 MiB on one count 200 and 500 of 2 · 1000, of which
+    /// 23 count for nothing: 100 · 177 / 1977 and 100 · 677 / 1977.
+    #[test]
+    fn images_count_by_size_and_by_how_many_nodes_have_them() {
+        let with = |images: &[(&str, i64)]| Node {
+            images: images.iter().map(|(name, mib)| (Name::new(name), mib << 20)).collect(),
+            ..node(4000, &[])
+        };
+        let images = [Name::new("a"), Name::new("b")].into();
+        let scored = Some(Shared::new(Scored { images, ..Scored::default() }));
+        let asking = Request { scored, ..request() };
+        let nodes = [with(&[("a", 200)]), with(&[("a", 900), ("b", 1000)])];
+        assert_eq!(scores(&nodes, asking.clone()), [458, 484]);
+        assert_eq!(scores(&[with(&[("b", 20)])], asking), [450]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::decision::{DeviceFacts, Facts, Proof};
 use crate::device::{self, Failure, Offer, Rivals, Shape, Usage, UsageKey, Want};
 use crate::facts::{Fault, Node, Request};
 use crate::name::{Name, Shared};
-use crate::policy::{Effort, Policy};
+use crate::policy::{DeviceOrder, Effort, Policy};
 use crate::reason::{DeviceStage, Reason, Status};
 use crate::state::{Ledger, NodeDevices, State};
 use crate::storage::VolumeGrant;
@@ -393,6 +393,32 @@ impl<'a> Search<'a> {
             volumes: fit.volumes.clone(),
         });
         (equal, second)
+    }
+
+    /// Every way in which a node can take a seat, best first, and whether there may be more of them.
+    pub(crate) fn fits(&mut self, state: &mut State, ask: &Ask, slot: u32) -> (Vec<Fit>, bool) {
+        let Ok(best) = self.node(state, ask, slot) else { return (Vec::new(), false) };
+        let found = state.nodes.at(slot).devices.as_deref();
+        let found = found.and_then(|d| Some((d, d.held()?)));
+        let first = self.policy.device_order == DeviceOrder::Upstream || best.offer.is_none();
+        let Some((devices, (shape, usage))) = found.filter(|_| !first) else {
+            return (vec![best], false);
+        };
+        let fixed = state.devices_of(devices, ask.pinned.iter().map(|pinned| &pinned.claim));
+        let Ok(wanted) = self.wanted(state, ask, slot) else { return (vec![best], false) };
+        let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
+        let (align, matches) = (&wanted.align, &state.matches);
+        let want = Want { claims: &claims, align, fixed: &fixed, matches };
+        let mut steps = self.effort.steps;
+        let (offers, more) = device::sets(shape, usage, &want, &mut steps);
+        self.spent += self.effort.steps - steps;
+        let fit = |offer: device::Offer| Fit {
+            cost: price(state, ask, &wanted, slot, best.cost.soft, Some(&offer)),
+            proof: offer.proof,
+            offer: Some(Arc::new(offer)),
+            volumes: best.volumes.clone(),
+        };
+        (offers.into_iter().map(fit).collect(), more)
     }
 
     /// Every check that fails on a node, in kube-scheduler's order.

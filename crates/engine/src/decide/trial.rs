@@ -30,6 +30,20 @@ pub(super) struct Trial<'a> {
     /// What becomes of further roles that find no seat.
     roles: Vec<(GroupKey, u16, Verdict)>,
     pub(super) spent: u64,
+    /// The healed and emptied cluster, once a group was asked about there.
+    pub(super) emptied: Emptied,
+}
+
+/// What a trial has of the healed and emptied cluster.
+#[derive(Default)]
+pub(super) enum Emptied {
+    /// Nothing yet.
+    #[default]
+    Unknown,
+    /// Nodes and devices alone, with what is remembered of them.
+    Built(Box<(State, Caches)>),
+    /// This trial is in it.
+    Here,
 }
 
 /// What has to be given back.
@@ -40,10 +54,10 @@ enum Undo {
 }
 
 /// A seat that was found.
-struct Found {
-    seat: Seat,
-    cost: Cost,
-    proof: Proof,
+pub(super) struct Found {
+    pub(super) seat: Seat,
+    pub(super) cost: Cost,
+    pub(super) proof: Proof,
 }
 
 /// Everything is given back whichever way a trial ends, so that a panic in the middle of one costs
@@ -63,6 +77,8 @@ impl Drop for Trial<'_> {
 pub(super) struct Opening {
     pub(super) role: u16,
     pub(super) index: u32,
+    /// How many of its role are to be filled before it.
+    pub(super) before: u32,
     pub(super) pod: Option<PodKey>,
 }
 
@@ -89,6 +105,7 @@ impl<'a> Trial<'a> {
             acts: Vec::new(),
             roles: Vec::new(),
             spent: 0,
+            emptied: Emptied::Unknown,
         }
     }
 
@@ -126,7 +143,13 @@ impl<'a> Trial<'a> {
         next.filter(|_| verdicts.iter().any(|(_, verdict)| waits(verdict)))
     }
 
-    fn roll_back(&mut self, to: usize) {
+    /// A point to which what is taken can be rolled back.
+    pub(super) fn mark(&self) -> usize {
+        self.journal.len()
+    }
+
+    /// Gives back all that was taken since a mark.
+    pub(super) fn roll_back(&mut self, to: usize) {
         while self.journal.len() > to {
             match self.journal.pop() {
                 Some(Undo::Taken(taken)) => self.state.give_back(&taken),
@@ -138,22 +161,21 @@ impl<'a> Trial<'a> {
 
     /// Places one group, as far as it goes.
     pub(super) fn group(&mut self, key: &GroupKey, slot: u32) -> Verdict {
-        let start = self.journal.len();
-        let acts_start = self.acts.len();
         let openings = self.openings(slot);
         let mut found: Vec<Found> = Vec::new();
-        let gang = self.state.groups.at(slot).fact.as_ref().map(|g| g.minimum);
-        let gang = gang == Some(Minimum::Gang);
+        let minimum = self.state.groups.at(slot).fact.as_ref().map(|g| g.minimum);
+        if minimum == Some(Minimum::Gang) {
+            return self.gang(key, slot, &openings);
+        }
         let mut missing = self.gated(slot, &openings);
         let gated = missing.is_some();
         // Members of a role are alike: where one finds no seat, the rest of the role finds none.
         let mut full: Option<u16> = None;
-        for (at, opening) in openings.iter().enumerate() {
-            let over = gated || (gang && missing.is_some());
-            if over || full == Some(opening.role) {
+        for opening in &openings {
+            if gated || full == Some(opening.role) {
                 continue;
             }
-            let seat = match self.kept_out(slot, &openings, at) {
+            let seat = match self.kept_out(slot, opening) {
                 Some(why) => Err(why),
                 None => self.seat(key, slot, opening),
             };
@@ -169,11 +191,6 @@ impl<'a> Trial<'a> {
                     }
                 }
             }
-        }
-        if gang && missing.is_some() {
-            self.roll_back(start);
-            self.acts.truncate(acts_start);
-            found.clear();
         }
         self.verdict(key, openings.len(), found, missing)
     }
@@ -235,7 +252,7 @@ impl<'a> Trial<'a> {
                     None => taken + at - pods.len() as u32,
                 };
                 let pod = pod.map(|(_, pod)| (*pod).clone());
-                openings.push(Opening { role: role as u16, index, pod });
+                openings.push(Opening { role: role as u16, index, before: at, pod });
             }
         }
         openings
@@ -281,7 +298,7 @@ impl<'a> Trial<'a> {
         Arc::new(why::object(reason, example).refused(never))
     }
 
-    fn gated(&mut self, slot: u32, openings: &[Opening]) -> Option<Arc<Why>> {
+    pub(super) fn gated(&mut self, slot: u32, openings: &[Opening]) -> Option<Arc<Why>> {
         let opening = openings.first()?;
         let group = self.state.groups.at(slot);
         if group.gates().is_empty() {
@@ -292,12 +309,16 @@ impl<'a> Trial<'a> {
         Some(self.object(request, opening, (Reason::Gated, example)))
     }
 
+    /// Notes an act.
+    pub(super) fn act(&mut self, act: Act) {
+        self.acts.push(act);
+    }
+
     /// Why an opening is not to be filled because its pod would not be made.
-    fn kept_out(&mut self, slot: u32, openings: &[Opening], at: usize) -> Option<Arc<Why>> {
-        let opening = openings.get(at)?;
+    pub(super) fn kept_out(&mut self, slot: u32, opening: &Opening) -> Option<Arc<Why>> {
         let group = self.state.groups.at(slot);
         let request = group.requests[usize::from(opening.role)];
-        let fault = group.kept_out(opening.role, before(openings, at))?;
+        let fault = group.kept_out(opening.role, opening.before)?;
         let stopped = claims::object(fault.reason, &fault.subject, &fault.detail);
         Some(self.object(request, opening, *stopped))
     }
@@ -399,7 +420,7 @@ impl<'a> Trial<'a> {
         if fatal { None } else { best }
     }
 
-    fn take(&mut self, group: u32, opening: &Opening, node: u32, fit: Fit) -> Found {
+    pub(super) fn take(&mut self, group: u32, opening: &Opening, node: u32, fit: Fit) -> Found {
         let seat = self.seat_on(opening, node, &fit);
         let taken = self.state.take(group, &seat);
         self.journal.push(Undo::Taken(taken));
@@ -463,14 +484,6 @@ impl<'a> Trial<'a> {
             }
         }
     }
-}
-
-/// How many openings of the same role stand before this one.
-pub(super) fn before(openings: &[Opening], at: usize) -> u32 {
-    let role = openings.get(at).map(|opening| opening.role);
-    // A role's openings stand together.
-    let first = openings.iter().position(|opening| Some(opening.role) == role).unwrap_or(at);
-    (at - first) as u32
 }
 
 impl Caches {

@@ -41,7 +41,7 @@ pub(crate) use choose::{Failure, Offer, Pick, Want, choose, free_left};
 pub(crate) use judge::{lawful, price};
 pub(crate) use matches::Matches;
 pub use ring::best_ring;
-pub(crate) use rivals::{Rivals, rivals};
+pub(crate) use rivals::{Rivals, rivals, sets};
 pub(crate) use shape::{Here, Shape, View, gather};
 pub(crate) use usage::{Held, Usage, UsageKey};
 pub(crate) use wear::Toll;

@@ -44,3 +44,22 @@ pub(crate) fn rivals(
     let counted = !outcome.cut && sets.len() < SETS_MAX;
     Rivals { equal: u32::try_from(sets.len()).ok().filter(|_| counted), second }
 }
+
+/// Every set that a pod can be given, best first, and whether there may be more than these.
+pub(crate) fn sets(
+    shape: &Shape,
+    usage: &Usage,
+    want: &Want<'_>,
+    steps: &mut u64,
+) -> (Vec<Offer>, bool) {
+    let mut problem = Problem::new(Lens::whole(shape, usage, want));
+    // To those who come after, those that are alike to this pod may not be.
+    problem.before.fill(None);
+    problem.units.clear();
+    let outcome = search(&problem, Aim::All, steps);
+    let more = outcome.cut || outcome.all.len() >= SETS_MAX;
+    let mut all = outcome.all;
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let proof = if more { Proof::Bounded } else { Proof::Proven };
+    (all.into_iter().map(|found| offer(&problem, found, proof)).collect(), more)
+}

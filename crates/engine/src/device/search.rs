@@ -46,6 +46,8 @@ pub(super) enum Aim {
     Equal(Price),
     /// The first, in the order of positions, that costs this: there is none better.
     FirstAt(Price),
+    /// Every one, up to a number.
+    All,
 }
 
 /// How a search ended.
@@ -55,6 +57,8 @@ pub(super) struct Outcome {
     pub(super) best: Option<(Standing, Vec<Chosen>)>,
     /// The sets of devices that cost what was asked for.
     pub(super) equal: BTreeSet<Vec<usize>>,
+    /// All sets, where those were asked for, in the order of positions.
+    pub(super) all: Vec<(Standing, Vec<Chosen>)>,
     /// Whether the bound ended it.
     pub(super) cut: bool,
 }
@@ -85,8 +89,8 @@ pub(super) fn search_from(
     search.best = packed;
     search.firsts = firsts;
     let _ended = search.line(0);
-    let Search { best, equal, cut, .. } = search;
-    Outcome { best, equal, cut }
+    let Search { best, equal, all, cut, .. } = search;
+    Outcome { best, equal, all, cut }
 }
 
 /// Steps spent at most on finding a set that is packed as well as can be.
@@ -206,6 +210,7 @@ struct Search<'p, 'a> {
     masks: Vec<u64>,
     best: Option<(Standing, Vec<Chosen>)>,
     equal: BTreeSet<Vec<usize>>,
+    all: Vec<(Standing, Vec<Chosen>)>,
     /// How often a better set was found.
     found: u32,
     cut: bool,
@@ -223,7 +228,13 @@ impl<'p, 'a> Search<'p, 'a> {
             p,
             aim,
             steps,
-            soon: if p.unions.get().is_some() { 1 } else { deep::SOON },
+            soon: match aim {
+                // What was seen by another way is another set here.
+                Aim::All => u64::MAX,
+                Aim::Best | Aim::First | Aim::Above(_) | Aim::Equal(_) | Aim::FirstAt(_) => {
+                    if p.unions.get().is_some() { 1 } else { deep::SOON }
+                }
+            },
             deep: None,
             firsts: &[],
             chosen: Vec::new(),
@@ -248,6 +259,7 @@ impl<'p, 'a> Search<'p, 'a> {
             masks: Vec::with_capacity(p.words * 8),
             best: None,
             equal: BTreeSet::new(),
+            all: Vec::new(),
             found: 0,
             cut: false,
         };
@@ -625,6 +637,7 @@ impl<'p, 'a> Search<'p, 'a> {
     fn is_beyond(&self, floor: &Price) -> bool {
         match self.aim {
             Aim::Equal(price) | Aim::FirstAt(price) => return *floor > price,
+            Aim::All => return false,
             Aim::Best | Aim::First | Aim::Above(_) => {}
         }
         let Some((best, _)) = &self.best else { return false };
@@ -777,20 +790,24 @@ impl<'p, 'a> Search<'p, 'a> {
             Aim::Above(least) if price <= least => return Flow::On,
             Aim::Equal(wanted) => return self.add_equal(price == wanted),
             Aim::FirstAt(wanted) if price != wanted => return Flow::On,
-            Aim::Best | Aim::First | Aim::Above(_) | Aim::FirstAt(_) => {}
+            Aim::Best | Aim::First | Aim::Above(_) | Aim::FirstAt(_) | Aim::All => {}
         }
         let standing = Standing {
             price,
             ranks: self.positions.clone(),
             order: self.chosen.iter().map(alternative).collect(),
         };
+        if self.aim == Aim::All {
+            self.all.push((standing, self.chosen.clone()));
+            return if self.all.len() < SETS_MAX { Flow::On } else { Flow::Stop };
+        }
         if self.best.as_ref().is_none_or(|(best, _)| standing < *best) {
             self.best = Some((standing, self.chosen.clone()));
             self.found += 1;
         }
         match self.aim {
             Aim::First | Aim::FirstAt(_) => Flow::Stop,
-            Aim::Best | Aim::Above(_) | Aim::Equal(_) => Flow::On,
+            Aim::Best | Aim::Above(_) | Aim::Equal(_) | Aim::All => Flow::On,
         }
     }
 }

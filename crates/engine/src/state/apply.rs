@@ -28,8 +28,14 @@ impl State {
             Change::Node(key, fact) => self.set_node(&key, fact),
             Change::Pool(key, fact) => self.set_pool(&key, fact),
             Change::Links(key, fact) => self.set_links(&key, fact),
-            Change::Topology(key, fact) => set(&mut self.topologies, key, fact),
-            Change::Domains(node, key, fact) => set(&mut self.domains, (node, key), fact),
+            Change::Topology(key, fact) => {
+                self.clock.topology = self.clock.next();
+                set(&mut self.topologies, key, fact);
+            }
+            Change::Domains(node, key, fact) => {
+                self.clock.topology = self.clock.next();
+                set(&mut self.domains, (node, key), fact);
+            }
             Change::Queue(key, fact) => set(&mut self.queues, key, fact),
             Change::Group(key, fact) => self.set_group(&key, fact),
             Change::Member(key, fact) => self.set_member(&key, fact),

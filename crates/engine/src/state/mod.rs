@@ -7,7 +7,9 @@
 
 mod apply;
 mod around;
+mod forest;
 mod free;
+mod ideal;
 mod ledger;
 mod seat;
 mod table;
@@ -20,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 pub(crate) use around::Around;
+pub(crate) use forest::{Forest, NOWHERE, Tree};
 pub use free::DeviceFree;
 pub use ledger::ScalarLeft;
 pub(crate) use ledger::{Charge, Ledger};
@@ -98,6 +101,8 @@ pub(crate) struct Versions {
     before_trial: Option<Vec<(u32, u64)>>,
     /// Version of the set of nodes.
     pub(crate) node_set: u64,
+    /// Version of the topology trees and of the nodes' domains in them.
+    pub(crate) topology: u64,
     /// Version of what selectors say.
     pub(crate) selectors: u64,
     /// Version of what any node's answer about volumes may depend on.
@@ -328,6 +333,11 @@ impl State {
             }
         }
         self.clock.volumes = self.clock.volumes_before_trial;
+    }
+
+    /// Priority of a group; none where there is no such group.
+    pub fn priority(&self, group: &GroupKey) -> Option<i32> {
+        self.groups.find(group)?.fact.as_ref().map(|fact| fact.priority)
     }
 
     /// How many nodes there are.

@@ -58,10 +58,13 @@ impl State {
         let mut own = Vec::new();
         for (at, claim) in request.claims.iter().enumerate() {
             let grants = seat.grants.iter().filter(|g| usize::from(g.claim) == at);
-            let devices: Box<[HeldDevice]> = grants.map(HeldDevice::granted).collect();
+            let devices: Box<[HeldDevice]> = grants.clone().map(HeldDevice::granted).collect();
             match claim {
                 ClaimUse::Named(_) if request.claims[..at].contains(claim) => {}
-                ClaimUse::Named(key) => self.take_named(key, devices, seat, taken),
+                ClaimUse::Named(key) => {
+                    let given = grants.map(crate::scored::place).collect();
+                    self.take_named(key, (devices, given), seat, taken);
+                }
                 ClaimUse::Own(_) | ClaimUse::PerGroup(_) => {
                     if !self.own_claim_is_held(seat, at) {
                         own.extend(devices);
@@ -89,14 +92,15 @@ impl State {
     fn take_named(
         &mut self,
         key: &ClaimKey,
-        devices: Box<[HeldDevice]>,
+        (devices, given): (Box<[HeldDevice]>, Vec<(u16, u16)>),
         seat: &Seat,
         taken: &mut Taken,
     ) {
         let slot = self.claims.slot_or_new(key);
         if self.claims.at(slot).held().is_none() && !devices.is_empty() {
             let nodes = self.reach_of(&seat.node, &devices);
-            let allocation = Allocation { devices, nodes };
+            let early = self.claims.at(slot).fact.as_ref().map_or(0, |fact| fact.spec.early(given));
+            let allocation = Allocation { devices, nodes, early };
             self.hold_devices(&allocation, 1);
             self.claims.at_mut(slot).assumed = Some(allocation);
             taken.allocated.push(key.clone());

@@ -73,7 +73,7 @@ fn shown_after(
         let mut written = Vec::new();
         for (at, claim) in request.claims.iter().enumerate() {
             let of = seat.grants.iter().filter(|g| usize::from(g.claim) == at);
-            let devices: Box<[HeldDevice]> = of.map(HeldDevice::granted).collect();
+            let devices: Box<[HeldDevice]> = of.clone().map(HeldDevice::granted).collect();
             let key = match claim {
                 ClaimUse::Named(key) => key.clone(),
                 ClaimUse::Own(spec) | ClaimUse::PerGroup(spec) => {
@@ -94,7 +94,9 @@ fn shown_after(
             let claim = claims.get_mut(&key).unwrap();
             if claim.held.is_none() {
                 let nodes = super::oracle::reach(world, &seat.node, &devices);
-                claim.held = Some(Allocation { devices, nodes });
+                let given = of.map(|g| (g.request, g.alternative));
+                let early = claim.spec.early(given);
+                claim.held = Some(Allocation { devices, nodes, early });
             }
             if !claim.users.contains(&User::Pod(pod.clone())) {
                 claim.users.push(User::Pod(pod.clone()));
@@ -150,7 +152,7 @@ fn shown_extended(
     let nodes = super::oracle::reach(world, &seat.node, &devices);
     let claim = Claim {
         spec: Shared::new(request.claim_for(&[0])),
-        held: Some(Allocation { devices, nodes }),
+        held: Some(Allocation { devices, nodes, early: 0 }),
         users: vec![User::Pod(pod)],
         failed: None,
         deleting: false,

@@ -116,9 +116,10 @@ impl Maker {
         if c.percent(20) {
             scalars.push((name("hugepages-2Mi"), c.between(0, 3)));
         }
+        let cpu_milli = c.between(few, many);
         Node {
             allocatable: Resources {
-                cpu_milli: c.between(few, many),
+                cpu_milli,
                 memory_bytes: c.between(few, many),
                 ephemeral_bytes: c.between(few, many),
                 pods: c.between(few - 1, many - 1),
@@ -132,6 +133,7 @@ impl Maker {
             } else {
                 Box::default()
             },
+            images: (0..cpu_milli % 2).map(|_| (name("image"), 200 << 20)).collect(),
         }
     }
 
@@ -456,7 +458,7 @@ impl Maker {
         } else {
             Some([[NodeRequirement::NameIs(key.pool.clone())].into()].into())
         };
-        Some(Allocation { devices: held.into(), nodes })
+        Some(Allocation { devices: held.into(), nodes, early: 0 })
     }
 
     /// Pods that run, and the claims that they hold.
@@ -598,6 +600,8 @@ impl Maker {
         let needy = self.volumes.percent(3);
         let features =
             if needy { [name("DRAOptionalNodeOperations")].into() } else { Box::default() };
+        // What is scored refuses nothing: it draws no chance of its own.
+        let scored = (resources.cpu_milli == 1).then(|| Shared::new(super::pods::scored()));
         Request {
             resources,
             node,
@@ -607,6 +611,7 @@ impl Maker {
             volumes,
             features,
             fault,
+            scored,
             ..Request::default()
         }
     }
@@ -851,6 +856,7 @@ pub(super) fn add_user(world: &mut World, pod: &PodKey, claim: &ClaimKey) {
         taints: Box::default(),
         unschedulable: false,
         features: Box::default(),
+        images: Box::default(),
     };
     world.nodes.insert(NodeKey(name("n0")), node);
     let request = Request {

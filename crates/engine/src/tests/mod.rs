@@ -9,6 +9,7 @@ mod brute;
 mod chance;
 mod flights;
 mod fresh;
+mod gangs;
 mod make;
 mod mounts;
 mod oracle;

@@ -70,10 +70,12 @@ fn storage_class(c: &mut Chance, class: &str) -> StorageClass {
         default: class == "now" && c.percent(50),
         provisions: makes,
         driver: Some((name(DRIVER), c.percent(20))),
+        scored: true,
         topologies: (makes && c.percent(25)).then(|| [in_zone(c)].into()),
         room: room.then(|| {
             let nodes = if c.percent(50) { NodeTerm::default() } else { in_zone(c) };
-            [StorageRoom { nodes, bytes: c.between(0, 3) }].into()
+            let (bytes, capacity_bytes) = (c.between(0, 3), c.between(0, 6));
+            [StorageRoom { nodes, bytes, capacity_bytes }].into()
         }),
     }
 }

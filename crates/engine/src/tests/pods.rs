@@ -83,6 +83,20 @@ fn rules(c: &mut Chance) -> PodRules {
     rules
 }
 
+/// An image that some nodes have, and spread by default.
+pub(super) fn scored() -> Scored {
+    let rule = |key: &str, max_skew| SpreadRule {
+        pods: Some(PodSelectorId(0)),
+        own: false,
+        key: Name::new(key),
+        max_skew,
+        min_domains: 1,
+        honors_affinity: true,
+        honors_taints: false,
+    };
+    Scored { images: [Name::new("image")].into(), spread: KEYS.map(|key| rule(key, 3)).into() }
+}
+
 /// Rules and pods are on every one of a node's labels, so that worlds say something.
 #[test]
 fn rules_about_pods_decide_some_worlds() {

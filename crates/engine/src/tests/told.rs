@@ -30,6 +30,7 @@ fn tells(world: &World, reason: Reason, facts: &Facts) -> bool {
             let own = reason != Reason::RepelledByPod;
             pods.is_some() == own && (value.is_some() || reason == Reason::PodAffinityUnmet)
         }
+        Facts::Group(facts) => facts.fit < facts.of,
         Facts::Volume(facts) => tells_volume(reason, facts),
         Facts::Devices(facts) => facts.seen >= facts.selected && facts.request.is_some(),
         Facts::Subject { subject, detail } => !subject.is_empty() || !detail.is_empty(),

@@ -13,6 +13,8 @@ pub(super) struct World {
     pub(super) nodes: BTreeMap<NodeKey, Node>,
     pub(super) pools: BTreeMap<PoolKey, Pool>,
     pub(super) links: BTreeMap<NodeKey, Links>,
+    pub(super) topologies: BTreeMap<TopologyKey, Topology>,
+    pub(super) domains: BTreeMap<(NodeKey, TopologyKey), Domains>,
     pub(super) groups: BTreeMap<GroupKey, Group>,
     pub(super) members: BTreeMap<PodKey, Member>,
     pub(super) claims: BTreeMap<ClaimKey, Claim>,
@@ -27,6 +29,12 @@ impl World {
         changes.extend(self.nodes.iter().map(|(k, f)| Change::Node(k.clone(), Some(f.clone()))));
         changes.extend(self.pools.iter().map(|(k, f)| Change::Pool(k.clone(), Some(f.clone()))));
         changes.extend(self.links.iter().map(|(k, f)| Change::Links(k.clone(), Some(f.clone()))));
+        let trees = self.topologies.iter();
+        changes.extend(trees.map(|(k, f)| Change::Topology(k.clone(), Some(f.clone()))));
+        let domains = self.domains.iter();
+        changes.extend(
+            domains.map(|((n, k), f)| Change::Domains(n.clone(), k.clone(), Some(f.clone()))),
+        );
         changes.extend(self.groups.iter().map(|(k, f)| Change::Group(k.clone(), Some(f.clone()))));
         let members = self.members.iter();
         changes.extend(members.map(|(k, f)| Change::Member(k.clone(), Some(f.clone()))));
@@ -92,6 +100,8 @@ impl World {
         drop_each(self, &mut all, |w| &mut w.pools);
         drop_each(self, &mut all, |w| &mut w.links);
         drop_each(self, &mut all, |w| &mut w.claims);
+        drop_each(self, &mut all, |w| &mut w.topologies);
+        drop_each(self, &mut all, |w| &mut w.domains);
         drop_each(self, &mut all, |w| &mut w.matches);
         drop_each(self, &mut all, |w| &mut w.storage.volumes);
         drop_each(self, &mut all, |w| &mut w.storage.claims);
@@ -181,6 +191,11 @@ impl World {
             if group.gate != Gate::Open {
                 put(Group { gate: Gate::Open, ..group.clone() });
             }
+            for rule in 0..group.rules.len() {
+                let mut fewer = group.clone();
+                fewer.rules.remove(rule);
+                put(fewer);
+            }
             for (r, role) in group.roles.iter().enumerate() {
                 if role.admits.is_some() {
                     let mut open = group.clone();
@@ -190,6 +205,7 @@ impl World {
                 if role.max > 1 {
                     let mut fewer = group.clone();
                     fewer.roles[r].max -= 1;
+                    fewer.roles[r].min = role.min.min(role.max - 1);
                     put(fewer);
                 }
                 for request in plainer_requests(&role.request) {

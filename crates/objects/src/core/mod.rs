@@ -1,8 +1,11 @@
-//! The `v1` group: nodes, pods, namespaces, and the selectors that they share with other groups.
+//! The `v1` group: nodes, pods, namespaces, what selects pods by their labels alone, and the selectors
+//! that they share with other groups.
 
+mod image;
 mod node;
 mod pod;
 mod selector;
+mod service;
 
 use std::collections::BTreeMap;
 
@@ -10,19 +13,23 @@ use crate::macros::{object, words};
 use crate::meta::ObjectMeta;
 use crate::quantity::Quantity;
 
-pub use node::{Node, NodeSpec, NodeStatus, NodeSystemInfo, Taint, TaintEffect};
+pub use image::ImageName;
+pub use node::{ContainerImage, Node, NodeSpec, NodeStatus, NodeSystemInfo, Taint, TaintEffect};
 pub use pod::{
     Affinity, BindMountOptions, Capabilities, Container, ContainerExtendedResourceRequest,
     ContainerPort, ContainerSecurity, ContainerStatus, DeviceEnvironment, NodeInclusionPolicy, Pod,
     PodAffinity, PodAffinityTerm, PodExtendedResourceClaimStatus, PodPhase, PodResourceClaim,
     PodResourceClaimStatus, PodSchedulingGate, PodSchedulingGroup, PodSecurityContext, PodSpec,
-    PodStatus, PodTemplateSpec, ResourceClaimUse, ResourceRequirements, RestartPolicy, RestartsAll,
-    SeccompProfile, Toleration, TolerationOperator, TopologySpreadConstraint,
-    UnsatisfiableConstraintAction, WeightedPodAffinityTerm,
+    PodStatus, PodTemplateSpec, PodWorkloadRef, ResourceClaimUse, ResourceRequirements,
+    RestartPolicy, RestartsAll, SeccompProfile, Toleration, TolerationOperator,
+    TopologySpreadConstraint, UnsatisfiableConstraintAction, WeightedPodAffinityTerm,
 };
 pub use selector::{
     LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, NodeAffinity, NodeSelector,
     NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm,
+};
+pub use service::{
+    ReplicationController, ReplicationControllerSpec, ReplicationTemplate, Service, ServiceSpec,
 };
 
 /// Amounts by resource name: `cpu`, `memory`, `nvidia.com/gpu`.

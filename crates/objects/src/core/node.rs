@@ -1,4 +1,4 @@
-//! Nodes: what they offer and whom they repel. Addresses, images and volumes are not kept.
+//! Nodes: what they offer and whom they repel. Addresses and volumes are not kept.
 
 use jiff::Timestamp;
 
@@ -37,6 +37,16 @@ object! {
         pub declared_features: Vec<String>,
         /// Versions.
         pub node_info: NodeSystemInfo,
+        /// Images that are there.
+        pub images: Vec<ContainerImage>,
+    }
+
+    /// An image that is on a node.
+    pub struct ContainerImage {
+        /// What it is called, by tag and by digest.
+        pub names: Vec<String>,
+        /// Its size.
+        pub size_bytes: i64,
     }
 
     /// Versions of a node's parts.

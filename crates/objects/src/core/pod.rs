@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{LabelSelector, NodeAffinity, PreemptionPolicy, ResourceList, TaintEffect};
+use super::{ImageName, LabelSelector, NodeAffinity, PreemptionPolicy, ResourceList, TaintEffect};
 use crate::macros::{flags, object, words};
 use crate::meta::{Condition, Labels, ObjectMeta};
 use crate::storage::PodVolumes;
@@ -51,6 +51,8 @@ object! {
         pub scheduling_gates: Vec<PodSchedulingGate>,
         /// The group that the pod is scheduled with.
         pub scheduling_group: Option<PodSchedulingGroup>,
+        /// The same in Kubernetes 1.35: a group that stands in a Workload.
+        pub workload_ref: Option<PodWorkloadRef>,
         /// Containers.
         pub containers: Vec<Container>,
         /// Init containers; those that always restart are sidecars.
@@ -155,6 +157,16 @@ object! {
         pub name: String,
     }
 
+    /// The group of a Workload that the pod is scheduled with (Kubernetes 1.35).
+    pub struct PodWorkloadRef {
+        /// Name of the Workload.
+        pub name: String,
+        /// Name of the group in it.
+        pub pod_group: String,
+        /// Which of several groups of that name.
+        pub pod_group_replica_key: String,
+    }
+
     /// Membership of a pod in a `PodGroup`.
     pub struct PodSchedulingGroup {
         /// Name of the `PodGroup` in the pod's namespace.
@@ -179,6 +191,8 @@ object! {
     pub struct Container {
         /// Name.
         pub name: String,
+        /// Its image.
+        pub image: ImageName,
         /// Of an init container `Always` makes a sidecar.
         pub restart_policy: Option<RestartPolicy>,
         /// Resources.

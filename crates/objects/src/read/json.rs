@@ -12,7 +12,9 @@ use super::json_scan::{Broken, Head, Outline, Scan};
 use super::once::{Once, Text as Borrowed};
 use super::shape::Shape;
 use super::tree::{Node, Place, Step, TreeError};
-use super::{ListType, Reader, is_list, json_tree, problem, read_tree};
+use super::watch::Event;
+use super::{ListType, Reader, is_list, is_manifest, json_tree, notice, problem, read_tree};
+use crate::object::Object;
 
 /// Whether a text is JSON: an object that begins with a key in quotes, or a list of such.
 pub(super) fn looks_like_json(bytes: &[u8]) -> bool {
@@ -105,6 +107,11 @@ impl Text<'_, '_, '_> {
             }
             0x1E => Some(at + 1),
             _ => {
+                let line = notice::line(self.bytes.get(at..).unwrap_or_default());
+                let place = self.reader.report.place(at);
+                if self.reader.notice(line, place) {
+                    return Some(at + line.len());
+                }
                 self.syntax(Broken { at, why: "an object is expected here" });
                 Some(self.resume(at, at))
             }
@@ -147,11 +154,51 @@ impl Text<'_, '_, '_> {
         }
         match scanned {
             Ok(()) if list && outline.no_items => outline.end,
+            Ok(()) if self.event(start, &outline) => outline.end,
             Ok(()) => {
                 self.item(start, &outline, &ListType::default());
                 outline.end
             }
             Err(broken) => self.broken_object(start, broken),
+        }
+    }
+
+    /// Reads the event of a watch; false if the object is none.
+    fn event(&mut self, start: usize, outline: &Outline) -> bool {
+        if outline.kind.is_some() || outline.api_version.is_some() {
+            return false;
+        }
+        let word = outline.event.clone().and_then(|range| self.text(range));
+        let event = word.and_then(|word| Event::find(&word));
+        let Some((event, object)) = event.zip(outline.object) else { return false };
+        match event {
+            Event::Exists => self.event_object(object),
+            Event::Gone => {
+                self.reader.is_gone = true;
+                self.event_object(object);
+                self.reader.is_gone = false;
+            }
+            Event::Bookmark => {}
+            Event::Error => {
+                let place = self.lines.place(self.bytes, start);
+                let bytes = self.bytes.get(start..outline.end).unwrap_or_default();
+                let tree = json_tree::read(bytes, place);
+                let why = tree.as_ref().and_then(|tree| tree.get("object")?.get("message"));
+                self.reader.watch_error(place, why.and_then(Node::as_str));
+            }
+        }
+        true
+    }
+
+    /// Reads the object of an event, whose brackets are whole.
+    fn event_object(&mut self, start: usize) {
+        if self.at_once(start, &mut Listed::said(ListType::default())).is_some() {
+            return;
+        }
+        let mut outline = Outline::default();
+        match self.scan(start).outline(start, &mut outline) {
+            Ok(()) => self.item(start, &outline, &ListType::default()),
+            Err(broken) => self.syntax(broken),
         }
     }
 
@@ -219,8 +266,19 @@ impl Text<'_, '_, '_> {
         let length = from.into_iter::<IgnoredAny>().byte_offset();
         let place = self.lines.place(self.bytes, start);
         let bytes = bytes.get(..length).unwrap_or_default();
-        self.reader.object(object, place, || json_tree::read(bytes, place));
+        self.object(object, place, || json_tree::read(bytes, place));
         Some(start + length)
+    }
+
+    /// Hands out an object, or what of a manifest is not known.
+    fn object(&mut self, object: Object, place: Place, tree: impl Fn() -> Option<Node>) {
+        if is_manifest(&object)
+            && let Some(tree) = tree()
+            && self.reader.misspelt(&object, &tree)
+        {
+            return;
+        }
+        self.reader.object(object, place, tree);
     }
 
     /// Looks behind the items of a list where one of them leaves it to the list to say what it is.
@@ -342,7 +400,7 @@ impl Text<'_, '_, '_> {
         let bytes = self.bytes.get(start..outline.end).unwrap_or_default();
         let tree = || json_tree::read(bytes, place);
         match shape.read(&mut serde_json::Deserializer::from_slice(bytes)) {
-            Ok(object) => self.reader.object(object, place, tree),
+            Ok(object) => self.object(object, place, tree),
             Err(error) => self.item_error(shape, tree(), start, &error),
         }
     }

@@ -19,6 +19,10 @@ pub(super) struct Outline {
     pub(super) items: Option<usize>,
     /// Whether `items` is null, as an empty list may be written.
     pub(super) no_items: bool,
+    /// The value of `type`, which the event of a watch has.
+    pub(super) event: Option<Range<usize>>,
+    /// Where the object under `object` begins.
+    pub(super) object: Option<usize>,
     /// `apiVersion` or `kind` where it is said again, and that value.
     pub(super) again: Option<(&'static str, usize)>,
 }
@@ -31,6 +35,9 @@ impl Outline {
             self.items = Some(at);
         }
         self.no_items |= items && first == Some(b'n');
+        if key == b"\"object\"" && first == Some(b'{') {
+            self.object = Some(at);
+        }
     }
 
     /// Notes the value of a key.
@@ -38,6 +45,10 @@ impl Outline {
         let (name, field) = match key {
             b"\"apiVersion\"" => ("apiVersion", &mut self.api_version),
             b"\"kind\"" => ("kind", &mut self.kind),
+            b"\"type\"" => {
+                self.event = Some(value);
+                return;
+            }
             _ => return,
         };
         if field.is_some() {

@@ -6,6 +6,7 @@ mod json;
 mod json_scan;
 mod json_tree;
 mod near;
+mod notice;
 mod once;
 mod problem;
 mod shape;
@@ -13,11 +14,13 @@ mod shape;
 mod tests;
 mod tree;
 mod validate;
+mod watch;
 mod yaml;
 
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+pub use notice::is_notice;
 pub use problem::{Problem, Severity};
 
 use problem::Report;
@@ -31,6 +34,8 @@ use tree::{Node, Place, TreeError, path_text};
 pub enum Item {
     /// An object.
     Object(Object, Source),
+    /// An object that is gone, in its last state, as a watch tells of it.
+    Gone(Object, Source),
     /// An object of a kind or version that is not read.
     Unknown {
         /// Group and version.
@@ -86,15 +91,17 @@ pub fn read_observed<'a>(
     observe: Option<&'a mut Observe<'a>>,
     sink: &'a mut dyn FnMut(Item),
 ) {
-    let mut reader = Reader { report: Report::new(file, bytes), observe, sink };
+    let mut reader = Reader { report: Report::new(file, bytes), is_gone: false, observe, sink };
     if let Some(encoding) = foreign_encoding(bytes) {
         let message = format!("The file is in {encoding}; save it as UTF-8.");
         reader.problem(Place { line: 1, column: 1 }, &[], None, message);
         return;
     }
     let start = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-    if json::looks_like_json(bytes.get(start..).unwrap_or_default()) {
-        json::read(&mut reader, bytes, start);
+    let behind = notice::end(bytes, start);
+    if json::looks_like_json(bytes.get(behind..).unwrap_or_default()) {
+        reader.notices(bytes, start, behind);
+        json::read(&mut reader, bytes, behind);
     } else {
         yaml::read(&mut reader, bytes, start);
     }
@@ -110,6 +117,8 @@ fn foreign_encoding(bytes: &[u8]) -> Option<&'static str> {
 /// Hands out what the two formats find.
 struct Reader<'a> {
     report: Report<'a>,
+    /// Whether what is read is an object that is gone.
+    is_gone: bool,
     observe: Option<&'a mut Observe<'a>>,
     sink: &'a mut dyn FnMut(Item),
 }
@@ -201,6 +210,9 @@ impl Reader<'_> {
 
     /// Reads an object from its tree.
     fn tree_object(&mut self, node: &Node, list: &ListType) {
+        if self.tree_event(node) {
+            return;
+        }
         let text = |key| node.get(key).and_then(Node::as_str);
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let items = node.get("items").filter(|_| kind.is_some_and(is_list));
@@ -213,18 +225,23 @@ impl Reader<'_> {
         let Some(shape) = self.shape(api_version, kind, list, node.place) else { return };
         match read_tree(shape, node) {
             Ok(object) => {
-                // What the API server has made holds no field that it does not know.
-                if object.metadata().uid.is_empty() {
-                    for near in near::misspelt(&object, node) {
-                        let reference = Some(object.reference());
-                        let (place, message) = (near.place, near.message);
-                        self.reported(Severity::Warning, place, &near.path, reference, message);
-                    }
+                if !(is_manifest(&object) && self.misspelt(&object, node)) {
+                    self.object(object, node.place, || Some(node.clone()));
                 }
-                self.object(object, node.place, || Some(node.clone()));
             }
             Err(error) => self.tree_error(shape.kind(), node, &error),
         }
+    }
+
+    /// Hands out which fields of a manifest are not known; whether there are any.
+    fn misspelt(&mut self, object: &Object, tree: &Node) -> bool {
+        let found = near::misspelt(object, tree);
+        let any = !found.is_empty();
+        for near in found {
+            let reference = Some(object.reference());
+            self.problem(near.place, &near.path, reference, near.message);
+        }
+        any
     }
 
     fn tree_error(&mut self, kind: Kind, node: &Node, error: &TreeError) {
@@ -240,6 +257,9 @@ impl Reader<'_> {
     /// Checks an object and hands it out. `tree` finds its tree again where a place is needed.
     fn object(&mut self, mut object: Object, place: Place, tree: impl Fn() -> Option<Node>) {
         let source = self.source(place.line);
+        if self.is_gone {
+            return (self.sink)(Item::Gone(object, source));
+        }
         if let Some(observe) = &mut self.observe {
             let report = &self.report;
             let found = OnceCell::new();
@@ -277,6 +297,15 @@ pub(crate) fn read_value(
 ) -> Option<Result<Object, String>> {
     let shape = Shape::find(api_version, kind)?;
     Some(shape.read(value).map_err(|error| error.to_string()))
+}
+
+/// Whether an object is yet to be given to the API server, and its fields are known.
+fn is_manifest(object: &Object) -> bool {
+    let meta = object.metadata();
+    let made = !meta.uid.is_empty()
+        || !meta.resource_version.is_empty()
+        || meta.creation_timestamp.is_some();
+    near::knows(object.kind()) && !made
 }
 
 /// Of a key that a map has twice.

@@ -1,7 +1,7 @@
-//! Fields of manifests that are not known and would be passed over without a word, with the known
-//! ones that they are nearly. A field of a pod or a claim that is like none is left alone, for a newer
-//! Kubernetes may know it; of the specs of workloads all fields are known. Only trees are looked at, so
-//! that large dumps in JSON cost nothing.
+//! Fields of manifests that are not known, with the known ones that they are nearly: kubectl has the API
+//! server refuse an object with such a field (strict field validation). Where a kind is a custom
+//! resource, whose fields differ from version to version, one that is like none is left alone. What the
+//! API server has made holds no such field and is not looked at.
 
 use super::tree::{Node, Path, Place, Step, Value, parse_path};
 use crate::object::{Kind, Object};
@@ -47,13 +47,13 @@ enum Form {
 }
 
 impl Form {
-    /// The names of all its fields (Kubernetes 1.37, and older forms of requests).
+    /// The names of all its fields (Kubernetes 1.37).
     #[expect(clippy::too_many_lines, reason = "a table")]
     fn fields(self) -> &'static str {
         match self {
             Self::Pod => {
                 "activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig \
-                 dnsPolicy enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork \
+                 dnsPolicy enableServiceLinks ephemeralContainers evictionResponders hostAliases hostIPC hostNetwork \
                  hostPID hostUsers hostname hostnameOverride imagePullSecrets initContainers \
                  nodeName nodeSelector os overhead preemptionPolicy priority priorityClassName \
                  readinessGates resourceClaims resources restartPolicy runtimeClassName \
@@ -90,7 +90,7 @@ impl Form {
             }
             Self::Job => {
                 "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions \
-                 managedBy manualSelector maxFailedIndexes parallelism podFailurePolicy \
+                 failedPodsLimit managedBy manualSelector maxFailedIndexes parallelism podFailurePolicy \
                  podReplacementPolicy scheduling selector successPolicy suspend template \
                  ttlSecondsAfterFinished"
             }
@@ -127,10 +127,7 @@ impl Form {
             Self::PodClaim => "name resourceClaimName resourceClaimTemplateName source",
             Self::Claim => "controller devices",
             Self::Devices => "config constraints requests",
-            Self::Request => {
-                "adminAccess allocationMode capacity count derivedAttributes deviceClassName \
-                 exactly firstAvailable name selectors tolerations"
-            }
+            Self::Request => "exactly firstAvailable name",
             Self::Exactly => {
                 "adminAccess allocationMode capacity count derivedAttributes deviceClassName \
                  selectors tolerations"
@@ -215,6 +212,15 @@ impl Form {
                 | Self::DaemonSet
                 | Self::Job
                 | Self::CronJob
+                | Self::Pod
+                | Self::Container
+                | Self::Resources
+                | Self::PodClaim
+                | Self::Claim
+                | Self::Devices
+                | Self::Request
+                | Self::Exactly
+                | Self::Alternative
         )
     }
 
@@ -285,7 +291,15 @@ impl Form {
     }
 }
 
-/// The fields of an object that are nearly known ones.
+/// Whether the fields of objects of a kind are known.
+pub(super) const fn knows(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Pod | Kind::ResourceClaim | Kind::ResourceClaimTemplate | Kind::Workload(_)
+    )
+}
+
+/// The fields of an object that are not known.
 pub(super) fn misspelt(object: &Object, tree: &Node) -> Vec<Near> {
     let mut found = Vec::new();
     let mut at = |path: Path, form: Form| {
@@ -310,7 +324,22 @@ pub(super) fn misspelt(object: &Object, tree: &Node) -> Vec<Near> {
     for part in object.pod_parts() {
         at(parse_path(&part.at), Form::Pod);
     }
+    let version = tree.get("apiVersion").and_then(Node::as_str);
+    if version.is_some_and(|version| version.ends_with("/v1beta1")) {
+        found.retain(|near| !is_old(&near.path));
+    }
     found
+}
+
+/// Whether a field is one that a request had before `exactly` was.
+fn is_old(path: &[Step]) -> bool {
+    let key = |step: &Step| match step {
+        Step::Key(key) => Some(key.to_string()),
+        Step::Index(_) => None,
+    };
+    let [.., list, Step::Index(_), field] = path else { return false };
+    let has = |field: &str| Form::Exactly.fields().split_ascii_whitespace().any(|f| f == field);
+    key(list).as_deref() == Some("requests") && key(field).is_some_and(|field| has(&field))
 }
 
 fn look(form: Form, node: &Node, path: &mut Path, found: &mut Vec<Near>) {
@@ -352,7 +381,7 @@ fn unknown(form: Form, key: &str) -> Option<String> {
     let others: Vec<&str> = form.family().iter().filter(|f| has(f)).map(|f| f.words()).collect();
     if let [first, ..] = others.as_slice() {
         return Some(format!(
-            "The field `{key}` is not known here and is left out: {first} has it, {} has not.",
+            "The field `{key}` is not known here: {first} has it, {} has not. {REFUSED}",
             form.words()
         ));
     }
@@ -361,15 +390,18 @@ fn unknown(form: Form, key: &str) -> Option<String> {
     }
     let Some(meant) = meant(form, key) else {
         let message = format!(
-            "The field `{key}` is not known here and is left out: {} has none that is nearly so.",
+            "The field `{key}` is not known here: {} has none that is nearly so. {REFUSED}",
             form.words()
         );
         return form.is_whole().then_some(message);
     };
     Some(format!(
-        "The field `{key}` is not known here and is left out; write `{meant}` if that is meant."
+        "The field `{key}` is not known here; write `{meant}` if that is meant. {REFUSED}"
     ))
 }
+
+/// What becomes of the object.
+const REFUSED: &str = "`kubectl apply` would refuse the object, so it is left out.";
 
 /// The known field that an unknown one is nearly.
 fn meant(form: Form, key: &str) -> Option<&'static str> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 
 use crate::admission::{LimitRange, ResourceQuota, RuntimeClass};
-use crate::core::{Namespace, Node, Pod, PriorityClass};
+use crate::core::{Namespace, Node, Pod, PriorityClass, ReplicationController, Service};
 use crate::object::{Kind, Object};
 use crate::resource::{
     DeviceClass, DeviceTaintRule, DeviceTaintRuleAlpha, ResourceClaim, ResourceClaimBeta1,
@@ -51,6 +51,10 @@ impl Shape {
             Kind::Node => typed::<Node, D>(from).map(Object::from),
             Kind::Pod => typed::<Pod, D>(from).map(Object::from),
             Kind::Namespace => typed::<Namespace, D>(from).map(Object::from),
+            Kind::Service => typed::<Service, D>(from).map(Object::from),
+            Kind::ReplicationController => {
+                typed::<ReplicationController, D>(from).map(Object::from)
+            }
             Kind::PriorityClass => typed::<PriorityClass, D>(from).map(Object::from),
             Kind::RuntimeClass => typed::<RuntimeClass, D>(from).map(Object::from),
             Kind::LimitRange => typed::<LimitRange, D>(from).map(Object::from),
@@ -65,6 +69,7 @@ impl Shape {
             Kind::CSIStorageCapacity => typed::<CSIStorageCapacity, D>(from).map(Object::from),
             Kind::VolumeAttachment => typed::<VolumeAttachment, D>(from).map(Object::from),
             Kind::Workload(kind) => kind.read(from).map(Object::from),
+            Kind::Scheduling(kind) => kind.read(from).map(Object::from),
             Kind::NodeTopology => typed::<NodeTopology, D>(from).map(Object::from),
             Kind::DeviceClass => typed::<DeviceClass, D>(from).map(Object::from),
             Kind::ResourceSlice if beta => {
@@ -119,6 +124,8 @@ impl Layout {
             Kind::Node
             | Kind::Pod
             | Kind::Namespace
+            | Kind::Service
+            | Kind::ReplicationController
             | Kind::PriorityClass
             | Kind::RuntimeClass
             | Kind::LimitRange
@@ -133,6 +140,9 @@ impl Layout {
                 (api_version == kind.api_version()).then_some(Layout::Current)?
             }
             Kind::Workload(kind) => {
+                kind.versions().contains(&api_version).then_some(Layout::Current)?
+            }
+            Kind::Scheduling(kind) => {
                 kind.versions().contains(&api_version).then_some(Layout::Current)?
             }
         })

@@ -10,6 +10,7 @@ fn items(bytes: &[u8]) -> Vec<String> {
     read("dump", bytes, &mut |item| {
         lines.push(match item {
             Item::Object(object, source) => format!("{} {}", source.line, object.reference()),
+            Item::Gone(object, source) => format!("{} gone {}", source.line, object.reference()),
             Item::Unknown { api_version, kind, source } => {
                 format!("{} unknown {api_version} {kind}", source.line)
             }
@@ -451,7 +452,7 @@ fn what_the_api_server_would_refuse_is_dropped() {
         `resourceClaimTemplateName`; name exactly one.";
     assert_eq!(items(text.as_bytes()), [expected]);
     let text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n\
-        spec: {devices: {requests: [{name: r, deviceClassName: gpu}]}}\n";
+        spec: {devices: {requests: [{name: r}]}}\n";
     let warning = "warning 4:29 spec.devices.requests[0]: The request has neither `exactly` nor \
         `firstAvailable`, so no device can meet it; in resource.k8s.io/v1 the class and the count \
         stand under `exactly`.";
@@ -530,13 +531,16 @@ fn a_field_that_is_nearly_a_known_one_is_named() {
         );
         items(text.as_bytes())
     };
-    let warning = "warning 4:19 spec.containrs: The field `containrs` is not known here and is left \
-        out; write `containers` if that is meant.";
-    assert_eq!(pod("", "containrs: [{name: a}]"), [warning, "1 Pod p"]);
+    let error = "4:19 spec.containrs: The field `containrs` is not known here; write `containers` if \
+        that is meant. `kubectl apply` would refuse the object, so it is left out.";
+    assert_eq!(pod("", "containrs: [{name: a}]"), [error]);
+    let in_json = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containrs": []}}"#;
+    assert!(items(in_json.as_bytes())[0].contains("write `containers`"));
     assert_eq!(pod("u-1", "containrs: [{name: a}]"), ["1 Pod p"], "the API server made it");
-    let known = "hostIPC: true, hostPID: true, anything: 1, resources: {}, workloadRef: {}";
+    let known = "hostIPC: true, hostPID: true, resources: {}, workloadRef: {}";
     assert_eq!(pod("", known), ["1 Pod p"]);
     let cases = [
+        ("anything: 1", "the spec of a pod has none"),
         ("resourceClaim: []", "`resourceClaims`"),
         ("containers: [{name: a, resource: {}}]", "spec.containers[0].resource: "),
         ("containers: [{resources: {request: {}}}]", "`requests`"),
@@ -544,12 +548,22 @@ fn a_field_that_is_nearly_a_known_one_is_named() {
     ];
     for (spec, part) in cases {
         let found = pod("", spec);
-        assert!(found.len() == 2 && found[0].contains(part), "{spec}: {found:?}");
+        assert!(found.len() == 1 && found[0].contains(part), "{spec}: {found:?}");
     }
     let text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: t}\n\
         spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClass: gpu}}], constraint: []}}}\n";
     let found = items(text.as_bytes());
-    assert!(found.len() == 2 && found[0].contains("write `constraints` if"), "{found:?}");
+    assert!(found.len() == 2 && found[1].contains("write `constraints` if"), "{found:?}");
+    let claim = |version: &str| {
+        let text = format!(
+            "apiVersion: resource.k8s.io/{version}\nkind: ResourceClaim\nmetadata: {{name: t}}\n\
+             spec: {{devices: {{requests: [{{name: r, deviceClassName: gpu}}]}}}}\n"
+        );
+        items(text.as_bytes())
+    };
+    assert_eq!(claim("v1beta1"), ["1 ResourceClaim t"]);
+    let found = claim("v1");
+    assert!(found.len() == 1 && found[0].contains("`exactly` of a request has it"), "{found:?}");
 }
 
 #[test]
@@ -638,7 +652,7 @@ fn a_field_that_a_workload_does_not_have_is_named() {
     let said = |kind: &str, version: &str, rest: &str| -> Vec<String> {
         let text = format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x}}\n{rest}\n");
         let all = items(text.as_bytes());
-        all.into_iter().filter(|line| line.starts_with("warning")).collect()
+        all.into_iter().filter(|line| line.contains("not known here")).collect()
     };
     let cases = [
         ("Deployment", "apps/v1", "spec: {replica: 2}", "write `replicas`"),
@@ -666,4 +680,36 @@ fn a_field_that_a_workload_does_not_have_is_named() {
     }
     assert_eq!(said("JobSet", "jobset.x-k8s.io/v1alpha2", "spec: {shape: round}").len(), 0);
     assert_eq!(said("Job", "batch/v1", "spec: {parallelism: 2}").len(), 0);
+}
+
+#[test]
+fn a_watch_tells_what_came_and_what_went() {
+    let json = r#"{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{}}}
+{"type":"DELETED","object":{"metadata":{"name":"b"},"kind":"Pod","apiVersion":"v1","spec":{}}}
+{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1"}}
+{"type":"ERROR","object":{"kind":"Status","message":"too old"}}
+{"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"c"},"spec":{}},"type":"MODIFIED"}
+{"type":"SHRUNK","object":{"kind":"Pod","apiVersion":"v1"}}
+"#;
+    let error = "The watch ended here with an error (too old); what changed afterwards is not in the \
+                 input.";
+    let told = format!("warning 4:1 object: {error}");
+    let none = "6:1 kind: The object has no `kind`, so it is not known what it is.";
+    let all = ["1 Pod a", "2 gone Pod b", &told, "5 Pod c", none];
+    assert_eq!(items(json.as_bytes()), all);
+    let yaml: String = json.lines().map(|line| format!("{line}\n---\n")).collect();
+    let in_yaml = items(yaml.as_bytes());
+    assert_eq!(in_yaml.len(), all.len(), "{in_yaml:?}");
+}
+
+#[test]
+fn what_is_said_beside_the_objects_is_passed_over() {
+    let pod = "{\"kind\": \"Pod\", \"apiVersion\": \"v1\", \"metadata\": {\"name\": \"a\"}}\n";
+    let remark = "This line is a message of kubectl and no object; it is passed over.";
+    for text in [format!("Warning: old\n\n{pod}"), format!("Warning: old\n---\n{pod}")] {
+        assert_eq!(items(text.as_bytes()), [format!("warning 1:1 : {remark}"), "3 Pod a".into()]);
+    }
+    let text = format!("{pod}I0101 00:00:00.5 1 a.go:1] here\n{pod}");
+    let told = items(text.as_bytes());
+    assert_eq!(told, ["1 Pod a".into(), format!("warning 2:1 : {remark}"), "3 Pod a".into()]);
 }

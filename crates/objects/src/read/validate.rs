@@ -39,6 +39,8 @@ pub(super) fn check(object: &Object) -> Vec<Issue> {
         }
         Object::Pod(pod) => issues.within("spec", |issues| issues.pod(&pod.spec)),
         Object::Namespace(_)
+        | Object::Service(_)
+        | Object::ReplicationController(_)
         | Object::PriorityClass(_)
         | Object::RuntimeClass(_)
         | Object::LimitRange(_)
@@ -51,7 +53,8 @@ pub(super) fn check(object: &Object) -> Vec<Issue> {
         | Object::CSINode(_)
         | Object::CSIDriver(_)
         | Object::CSIStorageCapacity(_)
-        | Object::VolumeAttachment(_) => {}
+        | Object::VolumeAttachment(_)
+        | Object::Scheduling(_) => {}
         Object::ResourceSlice(slice) => issues.within("spec", |issues| issues.slice(slice)),
         Object::ResourceClaim(claim) => {
             issues.within("spec", |issues| issues.claim(&claim.spec));

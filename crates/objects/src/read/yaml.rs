@@ -1,6 +1,7 @@
 //! YAML: documents one after the other. Each is parsed on its own, so that a syntax error costs one
 //! document. The items of a list are handed out as they are parsed.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use serde_saphyr::options::{AliasLimits, DuplicateKeyPolicy};
 use serde_saphyr::{Budget, Error, Options, Spanned};
 
 use super::tree::{Node, Place, Value};
-use super::{ListType, Reader, is_list, problem};
+use super::{ListType, Reader, is_list, notice, problem};
 
 /// What serde names, in our words: ``integer `42` `` is the integer 42.
 fn describe(unexpected: &str) -> String {
@@ -38,8 +39,12 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: &[u8], start: usize) {
     for Document { range, line } in documents {
         let text = bytes.get(range.clone()).unwrap_or_default();
         match std::str::from_utf8(text) {
-            Ok(text) if is_empty(text) => {}
-            Ok(text) => read_document(reader, text, line),
+            Ok(text) => {
+                let text = without_notices(reader, text, range.start);
+                if !is_empty(&text) {
+                    read_document(reader, &text, line);
+                }
+            }
             Err(error) => {
                 let place = reader.report.place(range.start + error.valid_up_to());
                 let message = "This byte is not UTF-8; the document cannot be read.".to_owned();
@@ -47,6 +52,21 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: &[u8], start: usize) {
             }
         }
     }
+}
+
+/// A document whose lines are empty where kubectl said something; `start` is where it begins.
+fn without_notices<'t>(reader: &mut Reader<'_>, text: &'t str, start: usize) -> Cow<'t, str> {
+    if !text.lines().any(|line| notice::is_notice(line.as_bytes())) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut at = start;
+    for line in text.split_inclusive('\n') {
+        let place = reader.report.place(at);
+        at += line.len();
+        kept.push_str(if reader.notice(line.as_bytes(), place) { "\n" } else { line });
+    }
+    Cow::Owned(kept)
 }
 
 /// A document and how many lines come before it.

@@ -3,6 +3,7 @@
 use crate::core::PodTemplateSpec;
 use crate::macros::{object, words};
 use crate::meta::ObjectMeta;
+use crate::scheduling::GroupConstraints;
 
 object! {
     /// A job.
@@ -47,6 +48,8 @@ object! {
     pub struct JobScheduling {
         /// Whether they are a gang.
         pub scheduling_policy: JobSchedulingPolicy,
+        /// Where they must be.
+        pub scheduling_constraints: Option<GroupConstraints>,
     }
 
     /// Whether a job's pods are a gang.

@@ -12,9 +12,7 @@ mod parts;
 mod ray;
 mod volcano;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::meta::ObjectMeta;
+use crate::macros::family;
 
 pub use apps::*;
 pub use appwrapper::*;
@@ -27,93 +25,11 @@ pub use parts::{PodPart, PodPartMut};
 pub use ray::*;
 pub use volcano::*;
 
-/// Declares the kinds of workloads: the enums and their tables from one list. Of each: its type, its
-/// name in manifests, its word and other words for it on a command line, and the groups and versions
-/// in which it is read, that in which it is written first.
-macro_rules! workloads {
-    ($( $(#[$meta:meta])* $name:ident($type:ident): $kind:literal, $word:literal $(| $short:literal)*,
-        [$first:literal $(, $version:literal)*]; )*) => {
-        /// The kind of a workload.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum WorkloadKind {
-            $( $(#[$meta])* $name, )*
-        }
-
-        /// A workload.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Workload {
-            $( $(#[$meta])* $name(Box<$type>), )*
-        }
-
-        impl WorkloadKind {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$( Self::$name, )*];
-
-            /// The kind's name as manifests spell it.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $( Self::$name => $kind, )* }
-            }
-
-            /// The kind as users type it: in lower case, singular, and no other kind's.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self { $( Self::$name => $word, )* }
-            }
-
-            /// Other words for it: kubectl's short names.
-            #[must_use]
-            pub const fn short_words(self) -> &'static [&'static str] {
-                match self { $( Self::$name => &[$($short),*], )* }
-            }
-
-            /// Groups and versions in which it is read, that in which it is written first.
-            #[must_use]
-            pub const fn versions(self) -> &'static [&'static str] {
-                match self { $( Self::$name => &[$first $(, $version)*], )* }
-            }
-
-            /// Reads a workload of the kind.
-            pub(crate) fn read<'de, D: Deserializer<'de>>(
-                self,
-                from: D,
-            ) -> Result<Workload, D::Error> {
-                match self {
-                    $( Self::$name => {
-                        <$type as Deserialize>::deserialize(from).map(|of| Workload::$name(Box::new(of)))
-                    } )*
-                }
-            }
-        }
-
-        impl Workload {
-            /// Its kind.
-            #[must_use]
-            pub const fn kind(&self) -> WorkloadKind {
-                match self { $( Self::$name(_) => WorkloadKind::$name, )* }
-            }
-
-            /// Its metadata.
-            #[must_use]
-            pub fn metadata(&self) -> &ObjectMeta {
-                match self { $( Self::$name(of) => &of.metadata, )* }
-            }
-
-            /// Its metadata, to be changed.
-            pub fn metadata_mut(&mut self) -> &mut ObjectMeta {
-                match self { $( Self::$name(of) => &mut of.metadata, )* }
-            }
-        }
-
-        impl Serialize for Workload {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                match self { $( Self::$name(of) => of.serialize(serializer), )* }
-            }
-        }
-    };
-}
-
-workloads! {
+family! {
+    /// The kind of a workload.
+    WorkloadKind;
+    /// A workload.
+    Workload;
     /// A job.
     Job(Job): "Job", "job", ["batch/v1"];
     /// A job at set times.

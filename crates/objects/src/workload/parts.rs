@@ -125,6 +125,8 @@ macro_rules! walk {
                     Self::Workload(workload) => workload.$name(),
                     Self::Node(_)
                     | Self::Namespace(_)
+                    | Self::Service(_)
+                    | Self::ReplicationController(_)
                     | Self::PriorityClass(_)
                     | Self::RuntimeClass(_)
                     | Self::LimitRange(_)
@@ -141,6 +143,7 @@ macro_rules! walk {
                     | Self::CSIDriver(_)
                     | Self::CSIStorageCapacity(_)
                     | Self::VolumeAttachment(_)
+                    | Self::Scheduling(_)
                     | Self::NodeTopology(_) => Vec::new(),
                 }
             }

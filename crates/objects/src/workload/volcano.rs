@@ -3,6 +3,7 @@
 use crate::core::PodTemplateSpec;
 use crate::macros::object;
 use crate::meta::ObjectMeta;
+use crate::scheduling::NetworkTopology;
 
 object! {
     /// A job of Volcano.
@@ -23,6 +24,8 @@ object! {
         pub tasks: Vec<VolcanoTask>,
         /// Fewest pods that start together; none means the sum over the tasks.
         pub min_available: Option<i32>,
+        /// Where it is to be.
+        pub network_topology: Option<NetworkTopology>,
         /// Name of the priority class of the job.
         pub priority_class_name: String,
     }
@@ -55,6 +58,10 @@ object! {
         pub total_partitions: i32,
         /// Pods of a part.
         pub partition_size: i32,
+        /// Fewest parts that start together.
+        pub min_partitions: i32,
+        /// Where each part is to be.
+        pub network_topology: Option<NetworkTopology>,
     }
 
     /// What is known of a job of Volcano.

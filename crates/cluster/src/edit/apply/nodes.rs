@@ -94,6 +94,8 @@ fn copy(model: &Node, name: &str, objects: &Objects, puts: &mut Vec<Put>) {
     node.metadata.name = name.to_owned();
     node.metadata.uid.clear();
     node.metadata.resource_version.clear();
+    // No pod has run there yet.
+    node.status.images.clear();
     if let Some(hostname) = node.metadata.labels.get_mut(HOSTNAME) {
         *hostname = name.to_owned();
     }

@@ -100,6 +100,7 @@ pub(super) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
             check.within("spec", |check| check.taint_rule(rule));
         }
         Object::NodeTopology(topology) => check.metadata(&topology.metadata),
+        Object::Scheduling(object) => check.metadata(object.metadata()),
         Object::Pod(_) | Object::Workload(_) => {
             for part in object.pod_parts() {
                 check.path.clone_from(&part.at);
@@ -108,6 +109,8 @@ pub(super) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
         }
         Object::Node(_)
         | Object::Namespace(_)
+        | Object::Service(_)
+        | Object::ReplicationController(_)
         | Object::PriorityClass(_)
         | Object::RuntimeClass(_)
         | Object::LimitRange(_)

@@ -122,7 +122,7 @@ const CLAIMS: [Row; 24] = [
         "spec.devices.requests[1]",
         &["has neither"],
         "firstAvailable: [{name: big, deviceClassName: gpu.example.com}, {name: small, deviceClassName: gpu.example.com}]",
-        "first: []",
+        "firstAvailable: []",
     ),
     (
         Invalid,

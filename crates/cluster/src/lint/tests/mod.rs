@@ -38,6 +38,7 @@ pub(super) fn world_of(compat: Compat, text: &str) -> World {
                 let source = Source { file: source.file, line: source.line, ordinal };
                 world.absorb(ObjectEvent::Applied(Box::new(object), source));
             }
+            Item::Gone(object, _) => panic!("{} is gone", object.reference()),
             Item::Unknown { api_version, kind, source } => {
                 let source = Source { file: source.file, line: source.line, ordinal };
                 world.skip(&api_version, &kind, source);
@@ -154,9 +155,10 @@ fn pods_that_are_refused_for_one_cause_are_told_together() {
 #[test]
 fn what_is_placed_or_ended_is_not_blamed() {
     let full = rules::clean().replace("cpu: 1}", "cpu: 9}");
-    for there in
-        ["spec:\n  nodeName: n1\n  containers", "status: {phase: Failed}\nspec:\n  containers"]
-    {
+    for there in [
+        "status: {phase: Running}\nspec:\n  nodeName: n1\n  containers",
+        "status: {phase: Failed}\nspec:\n  containers",
+    ] {
         let text = full.replace("spec:\n  containers", there);
         assert_eq!(shown(&found(&text)), "");
     }
@@ -329,6 +331,14 @@ fn a_move_is_advised_only_with_a_ground() {
         advised(&islands),
         [suffice("one", false), row("two", "needsDRA", &["align"], false), suffice("four", false)]
     );
+    // Where the pods may not go to that node, its links are no ground; parts of devices have none.
+    let elsewhere = islands.replace(
+        "metadata: {name: n1}\nstatus",
+        "metadata: {name: n1}\nspec: {unschedulable: true}\nstatus",
+    );
+    assert_eq!(advised(&elsewhere)[1], suffice("two", false));
+    let parts = bare.replace("nvidia.com/gpu:", "nvidia.com/mig-1g.10gb:");
+    assert_eq!(advised(&parts)[1], suffice("two", false));
     let one_island = islands
         .replace("[g0, g1]", "[g0, g1, g2, g3]")
         .replace(", {name: b, members: [g2, g3]}", "");

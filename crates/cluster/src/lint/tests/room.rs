@@ -69,9 +69,19 @@ fn spread() -> Vec<Case> {
         case(
             Rule::SpreadUnmet,
             SKEW,
-            &["for its nodes are cordoned or tainted", "It stays empty"],
+            &["for its nodes are cordoned or tainted", "It stays as it is"],
             with("topologyKey: zone", 3),
             ("replicas: 3", "replicas: 2"),
+        ),
+        // Those that are there count: the zone a is full.
+        case(
+            Rule::SpreadUnmet,
+            SKEW,
+            &["1 of the 2 pods that are to be made fit beside the 1 pod that counts"],
+            with("topologyKey: zone", 2)
+                + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: old, uid: u, labels: {app: web}}\nspec: \
+                   {nodeName: n1, containers: [{name: c}]}\n",
+            ("labels: {app: web}}\nspec: {nodeName", "labels: {app: old}}\nspec: {nodeName"),
         ),
         // Pods that the constraint does not mean are kept apart by nothing.
         case(
@@ -99,7 +109,8 @@ fn volumes() -> Vec<Case> {
                   {pv.kubernetes.io/bind-completed: 'yes'}}\nspec: {volumeName: disk, storageClassName: \
                   local, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n";
     let mounts = "volumes: [{name: d, persistentVolumeClaim: {claimName: data}}], ";
-    let world = fleet() + volume + &pod("there", "nodeName: n1, ", 2) + &pod("waits", mounts, 3);
+    let there = pod("there", "nodeName: n1, ", 2).replace("name: there", "name: there, uid: there");
+    let world = fleet() + volume + &there + &pod("waits", mounts, 3);
     vec![
         case(
             Rule::VolumePinsPods,
@@ -117,8 +128,22 @@ fn volumes() -> Vec<Case> {
             Rule::VolumePinsPods,
             "spec.volumes",
             &["copy the data"],
-            world,
+            world.clone(),
             ("values: [n1]", "values: [n1, n2]"),
+        ),
+        // A volume that says its zone by a label alone.
+        case(
+            Rule::VolumePinsPods,
+            "spec.volumes",
+            &["from n1 alone"],
+            world
+                .replace("labels: {zone:", "labels: {topology.kubernetes.io/zone:")
+                .replace(
+                    "metadata: {name: disk, uid: v}",
+                    "metadata: {name: disk, uid: v, labels: {topology.kubernetes.io/zone: a}}",
+                )
+                .replace("values: [n1]", "values: [n1, n2, n3]"),
+            ("zone: a}}\nspec:\n  capacity", "zone: a__b}}\nspec:\n  capacity"),
         ),
     ]
 }

@@ -2,9 +2,10 @@
 //! is made, and what it would refuse. Pods that exist went through it: nothing is added to them.
 //!
 //! [`pod`] holds the plugins that change one pod by itself, in the API server's order, [`limits`] the
-//! bounds of LimitRanges, [`quota`] what quotas count. Here stand the objects that they read, and
+//! bounds of LimitRanges, [`claims`] those of claims on volumes, [`quota`] what quotas count. Here stand the objects that they read, and
 //! what must be played again when one of them changes. Webhooks and policies are not played.
 
+mod claims;
 mod limits;
 mod pod;
 mod quota;
@@ -154,6 +155,9 @@ pub(crate) enum Kept {
     ByQuota,
 }
 
+/// The subject of a refusal that is not the pod's but that of what would make it.
+pub(crate) const MAKER: &str = "maker";
+
 /// Whether the API server has made the object.
 pub(crate) fn exists(meta: &ObjectMeta) -> bool {
     meta.creation_timestamp.is_some() || !meta.uid.is_empty()
@@ -173,7 +177,12 @@ impl PodReader<'_> {
         let meta = at.is_empty().then_some(made.metadata());
         outcome.refused.extend(valid::pod(meta, &outcome.spec).into_iter().map(Refusal::Invalid));
         let of = (&**labels, false);
-        let shape = self.asked(made.metadata(), &outcome.spec, of);
+        let mut shape = self.asked(made.metadata(), &outcome.spec, of);
+        let node = outcome.spec.node_name.as_str();
+        let names_node = !node.is_empty() && meta.is_some();
+        if names_node {
+            shape = self.seen_by_kubelet(&shape);
+        }
         let path = |field: &str| match field {
             "" | "metadata.namespace" => field.to_owned(),
             field => format!("{at}{field}"),
@@ -187,12 +196,17 @@ impl PodReader<'_> {
             let message = crate::words::runtime_class_unknown(class);
             told.push((Severity::Warning, path(field), message));
         }
+        if outcome.refused.is_empty() && names_node {
+            told.push((Severity::Info, path("spec.nodeName"), crate::words::names_node(node)));
+        }
         if outcome.refused.is_empty() && !outcome.added.is_empty() {
             told.push((Severity::Info, path("spec"), crate::words::added(&outcome.added)));
         }
         let shape = match (refused.first(), outcome.refused.first()) {
-            (Some((.., message)), _) => self.refused(&shape, &crate::words::of_maker(message)),
-            (None, Some(first)) => self.refused(&shape, &crate::words::why_refused(first)),
+            (Some((.., message)), _) => {
+                self.refused(&shape, MAKER, &crate::words::of_maker(message))
+            }
+            (None, Some(first)) => self.refused(&shape, "", &crate::words::why_refused(first)),
             (None, None) => shape,
         };
         let labels = labels.clone();
@@ -200,10 +214,15 @@ impl PodReader<'_> {
     }
 
     /// The shape of a pod that the API server refuses.
-    fn refused(&mut self, shape: &PodShape, why: &str) -> phalanx_engine::Shared<PodShape> {
+    fn refused(
+        &mut self,
+        shape: &PodShape,
+        subject: &str,
+        why: &str,
+    ) -> phalanx_engine::Shared<PodShape> {
         let fault = Fault {
             reason: Reason::AdmissionRefused,
-            subject: self.names.get(""),
+            subject: self.names.get(subject),
             detail: self.names.get(why),
         };
         self.share(PodShape { fault: Some(fault), ..shape.clone() })
@@ -236,6 +255,7 @@ impl Lowering {
     pub(super) fn limit_range(&mut self, range: &Arc<LimitRange>, header: Header) {
         let key = self.scoped(&range.metadata.namespace, &range.metadata.name);
         self.mark_drafts(&key.namespace);
+        self.mark_claims_to_come(&key.namespace);
         let kept = Stored { header, object: Arc::clone(range) };
         self.objects.admission.limit_ranges.insert(key, kept);
     }
@@ -243,6 +263,7 @@ impl Lowering {
     pub(super) fn limit_range_gone(&mut self, key: &Scoped) {
         if self.objects.admission.limit_ranges.remove(key).is_some() {
             self.mark_drafts(&key.namespace);
+            self.mark_claims_to_come(&key.namespace);
         }
     }
 

@@ -209,3 +209,25 @@ fn a_device_counter_names_a_kind_of_device() {
         assert!(!crate::lower::is_device_counter(name), "{name}");
     }
 }
+
+/// kube-scheduler's `CalculateResource`: what a container counts as for scores is what its status says,
+/// and a little where that says nothing, as of a resize that the node can't grant.
+#[test]
+fn what_is_scored_of_a_pod_on_a_node_is_what_its_status_says() {
+    let padded = |status: &str| {
+        let text = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: p, uid: u}}\nspec:\n  nodeName: n1\n  \
+             containers:\n  - {{name: a, resources: {{requests: {{cpu: 2}}}}}}\n  - {{name: b}}\n{status}"
+        );
+        let world = World::of(&text);
+        world.group("pod", "p").expect("the pod").roles[0].request.padded.held
+    };
+    let mi = |mi: i64| mi << 20;
+    assert_eq!(padded(""), (2100, mi(400)));
+    let pending = "conditions: [{type: PodResizePending, status: 'True', reason: Infeasible}]";
+    assert_eq!(padded(&format!("status: {{{pending}}}\n")), (200, mi(400)));
+    let granted = "containerStatuses: [{name: a, allocatedResources: {cpu: 3, memory: 1Gi}}]";
+    assert_eq!(padded(&format!("status: {{{granted}}}\n")), (3100, mi(1224)));
+    let empty = "containerStatuses: [{name: a, allocatedResources: {cpu: 3}, resources: {}}]";
+    assert_eq!(padded(&format!("status: {{{empty}}}\n")), (3100, mi(400)));
+}

@@ -169,3 +169,61 @@ fn a_jobs_pods_have_its_name_and_a_nomination_is_the_waiting_pods() {
     let nominated = world.member("p").expect("p").nominated.clone();
     assert_eq!(nominated.map(|node| node.0.to_string()).as_deref(), Some("n1"));
 }
+
+/// Whom a pod that waits is spread with by default, as text.
+fn spread_with(world: &World, kind: &str, name: &str) -> String {
+    let request = &world.group(kind, name).expect("the group").roles[0].request;
+    let Some(scored) = &request.scored else { return String::new() };
+    let pods: Vec<PodSelectorId> = scored.spread.iter().filter_map(|rule| rule.pods).collect();
+    pods.first().map_or_else(String::new, |id| format!("{:?}", world.lowering.pods_meant(*id)))
+}
+
+fn service(selector: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Service\nmetadata: {{name: s}}\nspec: {{selector: {selector}}}\n---\n"
+    )
+}
+
+#[test]
+fn pods_of_services_and_controllers_are_spread_while_these_are_there() {
+    let owned = |kind: &str, version: &str| {
+        let owner = format!("{{apiVersion: {version}, kind: {kind}, name: set, controller: true}}");
+        pod("web", "app: web, tier: front", "")
+            .replace("{name: web", &format!("{{name: web, uid: u, ownerReferences: [{owner}]"))
+    };
+    let mut world = World::new(crate::lower::Lowering::new(Default::default()).for_scores());
+    world.add(&owned("ReplicationController", "v1"));
+    assert_eq!(spread_with(&world, "pod", "web"), "");
+    world.add(&service("{tier: front}"));
+    let by_service = spread_with(&world, "pod", "web");
+    assert!(by_service.contains("tier") && !by_service.contains("app"), "{by_service}");
+    world.add(
+        "apiVersion: v1\nkind: ReplicationController\nmetadata: {name: set}\n\
+         spec: {template: {metadata: {labels: {app: web}}}}\n",
+    );
+    let by_both = spread_with(&world, "pod", "web");
+    assert!(by_both.contains("tier") && by_both.contains("app"), "{by_both}");
+    world.add(&service("{tier: back}"));
+    assert!(!spread_with(&world, "pod", "web").contains("tier"));
+    world.add(&owned("StatefulSet", "apps/v1"));
+    assert_eq!(spread_with(&world, "pod", "web"), "", "a set that is not there selects nobody");
+    world.add(
+        "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: set}\nspec: {replicas: 0, \
+         selector: {matchExpressions: [{key: app, operator: Exists}]}}\n",
+    );
+    assert!(spread_with(&world, "pod", "web").contains("Exists"));
+}
+
+#[test]
+fn who_says_how_it_is_spread_is_not_spread_by_default() {
+    let rule = "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: \
+                ScheduleAnyway, labelSelector: {}}]";
+    let mut world = World::new(crate::lower::Lowering::new(Default::default()).for_scores());
+    world.add(&[pod("web", "app: web", rule), service("{app: web}")].concat());
+    assert_eq!(spread_with(&world, "pod", "web"), "");
+    world.add(&pod("web", "app: web", ""));
+    assert_ne!(spread_with(&world, "pod", "web"), "");
+    let plain = World::of(&[service("{app: web}"), pod("web", "app: web", "")].concat());
+    let request = &plain.group("pod", "web").expect("the pod").roles[0].request;
+    assert_eq!(request.scored, None, "nothing is kept where nodes are not scored");
+}

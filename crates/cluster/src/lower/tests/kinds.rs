@@ -5,6 +5,7 @@ use phalanx_engine::{GroupKey, Name, Scoped};
 use phalanx_objects::workload::WorkloadKind;
 
 use super::World;
+use crate::lower::GroupInfo;
 
 fn key(kind: WorkloadKind, name: &str) -> GroupKey {
     let object = Scoped { namespace: Name::new("default"), name: Name::new(name) };
@@ -13,14 +14,22 @@ fn key(kind: WorkloadKind, name: &str) -> GroupKey {
 
 /// The pods that a workload is to make: name, role, index, rank.
 fn planned(world: &World, key: &GroupKey) -> Vec<String> {
-    let info = world.lowering.group(key);
-    let pods = info.iter().flat_map(|info| &info.roles).flat_map(|role| &role.pods);
+    let infos = groups_of(world, key);
+    let pods = infos.iter().flat_map(|info| &info.roles).flat_map(|role| &role.pods);
     let number = |n: Option<u32>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
     pods.map(|pod| {
         let (name, role) = (&pod.key.0.name, &pod.role_name);
         format!("{name} {role} {} {}", number(pod.index), number(pod.rank)).replace("  ", " ")
     })
     .collect()
+}
+
+/// What is planned of a workload: its own group, and those of the gangs that it makes.
+fn groups_of(world: &World, key: &GroupKey) -> Vec<GroupInfo> {
+    let gangs = world.lowering.shown.gangs.keys().filter(|gang| *gang != key);
+    let gangs = gangs.filter_map(|gang| world.lowering.group(gang));
+    let own = world.lowering.group(key).into_iter();
+    own.chain(gangs.filter(|info| info.above.contains(key))).collect()
 }
 
 const TEMPLATE: &str = "{spec: {containers: [{name: pytorch}]}}";
@@ -182,8 +191,8 @@ fn what_was_expanded_and_exists_leaves_nothing_to_plan() {
     for (kind, manifest, labels) in ALL {
         let mut world = World::of(&format!("{NODES}{manifest}"));
         let key = key(*kind, "x");
-        let info = world.lowering.group(&key).expect("the workload");
-        let pods: Vec<_> = info.roles.iter().flat_map(|role| &role.pods).collect();
+        let infos = groups_of(&world, &key);
+        let pods: Vec<_> = infos.iter().flat_map(|i| &i.roles).flat_map(|r| &r.pods).collect();
         assert!(!pods.is_empty(), "{kind:?} makes pods");
         let mut text = String::new();
         for pod in &pods {
@@ -205,9 +214,11 @@ fn what_was_expanded_and_exists_leaves_nothing_to_plan() {
         }
         world.add(&text);
         assert_eq!(planned(&world, &key), Vec::<String>::new(), "{kind:?}");
-        let parents = pods.iter().map(|pod| world.group("pod", &pod.key.0.name));
-        for parent in parents.map(|group| group.and_then(|group| group.parent.clone())) {
-            assert_eq!(parent.as_ref(), Some(&key), "{kind:?}");
+        for pod in &pods {
+            let alone = world.group("pod", &pod.key.0.name);
+            let parent = alone.and_then(|group| group.parent.clone());
+            let gang = world.lowering.shown.gang_of.contains_key(&pod.key);
+            assert!(gang || parent.as_ref() == Some(&key), "{kind:?}: {parent:?}");
         }
     }
 }

@@ -9,6 +9,7 @@ mod findings;
 mod kinds;
 mod orders;
 mod pods;
+mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +40,7 @@ pub(super) fn objects(text: &str) -> Vec<(Object, Source)> {
             let ordinal = all.len() as u64;
             all.push((object, Source { file: source.file, line: source.line, ordinal }));
         }
+        Item::Gone(object, _) => panic!("{} is gone", object.reference()),
         Item::Unknown { kind, .. } => panic!("unknown kind {kind}"),
         Item::Problem(problem) => assert!(
             problem.severity != phalanx_objects::Severity::Error,
@@ -102,12 +104,11 @@ impl World {
             Change::Derived(of, profile, value) => {
                 (format!("derived {of:?} {profile:?}"), value.is_some())
             }
-            Change::Topology(..)
-            | Change::Domains(..)
-            | Change::Queue(..)
-            | Change::Hold(..)
-            | Change::Assume(..)
-            | Change::Settle(..) => panic!("nobody lowers {change:?}"),
+            Change::Topology(key, value) => (format!("{key:?}"), value.is_some()),
+            Change::Domains(node, key, value) => (format!("{node:?} {key:?}"), value.is_some()),
+            Change::Queue(..) | Change::Hold(..) | Change::Assume(..) | Change::Settle(..) => {
+                panic!("nobody lowers {change:?}")
+            }
         };
         if there {
             self.facts.insert(key, change);

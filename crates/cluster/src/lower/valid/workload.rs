@@ -20,7 +20,7 @@ pub(crate) fn workload(workload: &Workload) -> Vec<Invalid> {
     let kind = workload.kind().as_str();
     let name = &workload.metadata().name;
     if let Some(why) = bad_object_name(name).filter(|_| !name.is_empty()) {
-        found.add("metadata.name", format!("A {kind} like this is refused: {why}."));
+        found.add("metadata.name", format!("A {kind} with the name {name} is refused: {why}."));
     }
     match workload {
         Workload::Deployment(of) => {
@@ -91,8 +91,8 @@ fn selected(
             let labels = &template.metadata.labels;
             if let Some(unmet) = unmet(selector, labels) {
                 let why = format!(
-                    "The `spec.selector` asks for {unmet}, which the labels of \
-                     `spec.template.metadata` do not meet; a {kind} like this is refused."
+                    "A {kind} that does not select its own pods is refused: its `spec.selector` asks \
+                     for {unmet}, which the labels of `spec.template.metadata` do not meet."
                 );
                 found.add("spec.selector", why);
             }

@@ -41,7 +41,7 @@ const STORAGE: &str = "storage";
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 /// Labels of a volume that say in which zones and regions it is.
-const ZONES: [&str; 4] = [
+pub(crate) const ZONES: [&str; 4] = [
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
     "topology.kubernetes.io/zone",
@@ -140,6 +140,7 @@ impl Lowering {
                 topologies: (!topologies.is_empty())
                     .then(|| topologies.iter().map(|term| topology(term, names)).collect()),
                 room: None,
+                scored: self.compat.is_on(Gate::StorageCapacityScoring),
             },
             provisioner,
             default: says(DEFAULT_CLASS_ANNOTATION) || says(BETA_DEFAULT_CLASS_ANNOTATION),
@@ -189,8 +190,11 @@ impl Lowering {
         let names = &mut self.interned.names;
         let limit = object.maximum_volume_size.as_ref().or(object.capacity.as_ref());
         let nodes = object.node_topology.as_ref().map(|selector| label_term(selector, names));
-        let room =
-            nodes.zip(limit).map(|(nodes, limit)| StorageRoom { nodes, bytes: limit.value_ceil() });
+        let capacity_bytes = object.capacity.as_ref().map_or(0, Quantity::value_ceil);
+        let room = nodes.zip(limit).map(|(nodes, limit)| {
+            let bytes = limit.value_ceil();
+            StorageRoom { nodes, bytes, capacity_bytes }
+        });
         let class = names.get(&object.storage_class_name);
         self.storage.dirty.classes = true;
         self.storage.capacities.insert(key, RoomRecord { header, class, room });
@@ -248,6 +252,15 @@ impl Lowering {
             .collect()
     }
 
+    /// Marks the claims of a namespace that are not made yet, and the workloads that have some made.
+    pub(super) fn mark_claims_to_come(&mut self, namespace: &Name) {
+        let claims = self.storage.claims.iter();
+        let own = claims.filter(|(key, (_, fact))| key.0.namespace == *namespace && fact.to_come);
+        self.storage.dirty.claims.extend(own.map(|(key, _)| key.clone()));
+        let mounting = self.index.mounting.get(namespace).into_iter().flatten();
+        self.dirty.workloads.extend(mounting.cloned());
+    }
+
     /// Whether there is this claim on a volume.
     pub(super) fn has_volume_claim(&self, key: &VolumeClaimKey) -> bool {
         self.storage.claims.contains_key(key)
@@ -294,9 +307,8 @@ impl Lowering {
 
     pub(super) fn settle_storage(&mut self, changes: &mut Vec<Change>) {
         let dirty = std::mem::take(&mut self.storage.dirty);
-        let storage = &mut self.storage;
         for name in dirty.volumes {
-            let fact = storage.volumes.get(&name).map(|(_, fact)| fact.clone());
+            let fact = self.storage.volumes.get(&name).map(|(_, fact)| fact.clone());
             changes.push(Change::Volume(VolumeKey(name), fact));
         }
         // Workloads may have had them made for pods that are to come.
@@ -306,9 +318,15 @@ impl Lowering {
             self.dirty.workloads.extend(mounting.cloned());
         }
         for key in dirty.claims {
-            let fact = storage.claims.get(&key).map(|(_, fact)| fact.clone());
+            let fact = self.storage.claims.get(&key).map(|(_, fact)| fact.clone());
+            // One that the API server refuses is not there.
+            let refused = |fact: &VolumeClaim| {
+                self.claim_refused(&key.0.namespace, &key.0.name, fact).is_some()
+            };
+            let fact = fact.filter(|fact| !refused(fact));
             changes.push(Change::VolumeClaim(key, fact));
         }
+        let storage = &mut self.storage;
         if dirty.classes {
             storage.settle_classes(changes);
         }

@@ -35,6 +35,7 @@ impl Lowering {
             self.objects.runtimes.insert(reference.clone(), Arc::new((**runtime).clone()));
         }
         let notes = self.put(&key, workload, source);
+        self.selects(&key, workload);
         self.expand_those_of(&reference);
         notes
     }
@@ -52,6 +53,7 @@ impl Lowering {
             }
         }
         self.objects.runtimes.remove(reference);
+        self.selects_none(key);
         if let Some(old) = self.objects.workloads.remove(key) {
             self.index_workload(key, &old, false);
         }
@@ -109,10 +111,19 @@ impl Lowering {
             if !record.aside {
                 let rules = role.shape.near.as_deref();
                 self.meant.index(&role.labels, rules, &dependent, enter);
+                self.index_spread(&role.labels, &role.shape, &dependent, enter);
             }
             self.index_draft(&key.object.namespace, Some(&role.draft), &dependent, enter);
             self.index_asks(&role.shape, &dependent, enter);
             self.index_priority(&role.priority, dependent, enter);
+            let marked = role.marks.as_deref().and_then(|m| m.group_in(&key.object.namespace));
+            if let Some(gang) = marked {
+                self.dirty.gangs.push(gang.clone());
+                change(&mut self.index.gang_roles, gang, (key.clone(), at as u16), enter);
+            }
+        }
+        if record.gang.is_some() {
+            self.dirty.gangs.push(key.clone());
         }
         self.index_names(key, record, enter);
         if record.roles.iter().any(|role| !role.volume_claims.is_empty()) {
@@ -124,6 +135,9 @@ impl Lowering {
         of.extend(self.index.children.get(key).into_iter().flatten().cloned());
         let pods = of.iter().filter_map(|workload| self.index.owned.get(workload)).flatten();
         let pods: Vec<_> = pods.cloned().collect();
+        for pod in &pods {
+            self.mark_namesakes(&pod.0.namespace, &pod.0.name);
+        }
         // Whom else they name has them where this one is not there, and lacks them where it is.
         let records = pods.iter().filter_map(|pod| self.objects.pods.get(pod));
         let chains = records.filter_map(|pod| pod.owner.as_ref()).flat_map(|owner| &owner.chain);
@@ -135,22 +149,6 @@ impl Lowering {
             change(&mut self.index.children, owner.clone(), key.clone(), enter);
             self.dirty.workloads.push(owner.clone());
         }
-    }
-
-    /// Gangs that pods of no workload declare, each once.
-    pub(crate) fn gangs(&self) -> Vec<crate::finding::Finding> {
-        let mut all = Vec::new();
-        for ((_, (field, gang)), pods) in &self.index.gangs {
-            let mut free = pods.iter().filter_map(|pod| Some((pod, self.objects.pods.get(pod)?)));
-            let first = free.find(|(_, record)| self.root_of_pod(record).is_none());
-            let Some((pod, record)) = first else { continue };
-            let message =
-                format!("The pods of {gang} are placed one by one; declared a gang by {field}.");
-            let note = (crate::finding::Severity::Info, field.to_string(), message);
-            let object = super::super::settle::object(Kind::Pod, &pod.0);
-            all.extend(findings(&object, &record.header.source, vec![note]));
-        }
-        all
     }
 }
 

@@ -1,12 +1,13 @@
 //! AppWrapper: the objects in it, each expanded as if it stood alone. One that exists already is an
 //! object of its own, and the wrapper makes no more of it.
 
+use phalanx_engine::Name;
 use phalanx_objects::Object;
 use phalanx_objects::core::{Pod, PodTemplateSpec};
 use phalanx_objects::workload::{AppWrapper, AppWrapperComponent, Workload};
 
 use super::record::{Numbers, Places, StandsFor};
-use super::{Context, Expansion, RolePlan, count, expand};
+use super::{Context, Declared, Expansion, RolePlan, count, expand};
 use crate::finding::Severity;
 
 const OPERATOR: &str = "workload.codeflare.dev/appwrapper-controller";
@@ -75,11 +76,13 @@ fn take<'a>(
     }
     expansion.keeps_leaving |= inner.keeps_leaving;
     expansion.notes.extend(inner.notes.into_iter().map(|(s, p, text)| (s, path(&p), text)));
-    // Whether it is a gang is said once, of all.
-    let kept = inner.while_due.into_iter().filter(|(.., text)| !text.contains("declared a gang"));
-    expansion.while_due.extend(kept.map(|(s, p, text)| (s, path(&p), text)));
+    let due = inner.while_due.into_iter().map(|(s, p, text)| (s, path(&p), text));
+    expansion.while_due.extend(due);
     if expansion.gang.is_none() {
-        expansion.gang = inner.gang.map(|field| path(&field));
+        expansion.gang = inner.gang.map(|declared| {
+            let field = Name::new(&path(&declared.field));
+            Declared { field, ..declared }
+        });
     }
 }
 
@@ -127,7 +130,7 @@ fn compare(
     let sets = &component.pod_sets;
     if !sets.is_empty() && sets.len() != inner.roles.len() {
         let message = format!(
-            "It declares {} podSets, and the object in it has {}; an AppWrapper like this is refused.",
+            "An AppWrapper that declares {} podSets for an object that has {} is refused.",
             sets.len(),
             inner.roles.len()
         );

@@ -2,12 +2,14 @@
 //! those with the lowest indexes that have not ended. A CronJob makes Jobs, and is itself planned only
 //! where it does not exist yet: as one run.
 
+use phalanx_engine::Name;
+use phalanx_objects::scheduling::TopologyConstraint;
 use phalanx_objects::workload::{
     CompletionMode, CronJob, Job, JobScheduling, JobSpec, PodReplacementPolicy,
 };
 
 use super::record::{Indexes, Places, Rank};
-use super::{Expansion, RolePlan, count};
+use super::{Declared, Expansion, LevelName, RolePlan, Wish, count};
 use crate::finding::Severity;
 
 /// What `spec.managedBy` says where kube-controller-manager makes the pods.
@@ -78,9 +80,21 @@ pub(super) fn cron_job(cron: &CronJob, created: bool) -> Expansion<'_> {
     expansion
 }
 
-fn gang(scheduling: Option<&JobScheduling>, at: &str) -> Option<String> {
-    let gang = scheduling?.scheduling_policy.gang.as_ref();
-    gang.map(|_| format!("{at}.scheduling.schedulingPolicy.gang"))
+fn gang(scheduling: Option<&JobScheduling>, at: &str) -> Option<Declared> {
+    let scheduling = scheduling?;
+    let gang = scheduling.scheduling_policy.gang.as_ref()?;
+    let at = format!("{at}.scheduling");
+    let field = Name::new(&format!("{at}.schedulingConstraints.topology"));
+    let keys = scheduling.scheduling_constraints.iter().flat_map(|of| &of.topology);
+    let wish = |of: &TopologyConstraint| Wish {
+        level: LevelName::Label(Name::new(&of.key)),
+        required: true,
+        segment: None,
+        field: field.clone(),
+    };
+    let wishes = keys.map(wish).collect();
+    let declared = Declared::by(&format!("{at}.schedulingPolicy.gang"));
+    Some(Declared { min: gang.min_count.map(count), wishes, ..declared })
 }
 
 /// What the API server refuses of a Job, or of one in another object.

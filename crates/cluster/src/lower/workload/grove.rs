@@ -11,10 +11,7 @@ use super::{Expansion, ROLES_MAX, RolePlan, count};
 
 /// A PodCliqueSet.
 pub(super) fn pod_clique_set(set: &PodCliqueSet) -> Expansion<'_> {
-    let mut expansion = Expansion {
-        gang: Some("spec.template.cliques[].spec.minAvailable".to_owned()),
-        ..Expansion::default()
-    };
+    let mut expansion = Expansion::default();
     refusals(set, &mut expansion);
     let template = &set.spec.template;
     let grouped = |clique: &PodClique| {
@@ -32,14 +29,22 @@ pub(super) fn pod_clique_set(set: &PodCliqueSet) -> Expansion<'_> {
     for copy in 0..copies {
         for (at, clique) in template.cliques.iter().enumerate().filter(|(_, c)| !grouped(c)) {
             let name = format!("{copy}-{}", clique.name);
-            expansion.roles.push(role(set, at, clique, &name));
+            let gang = format!("{}-{copy}", set.metadata.name);
+            expansion.roles.push(role(set, at, clique, &name, &gang));
         }
         for group in &groups {
+            let in_base = group.min_available.map_or(1, count);
             for number in 0..group.replicas.map_or(1, count) {
+                // Those that are beyond the fewest are gangs of their own.
+                let base = format!("{}-{copy}", set.metadata.name);
+                let gang = match number.checked_sub(in_base) {
+                    Some(beyond) => format!("{base}-{}-{beyond}", group.name),
+                    None => base,
+                };
                 let members = template.cliques.iter().enumerate();
                 for (at, clique) in members.filter(|(_, c)| has(group, c)) {
                     let name = format!("{copy}-{}-{number}-{}", group.name, clique.name);
-                    expansion.roles.push(role(set, at, clique, &name));
+                    expansion.roles.push(role(set, at, clique, &name, &gang));
                 }
                 // Said of once, by who counts the roles.
                 if expansion.roles.len() > ROLES_MAX {
@@ -54,7 +59,13 @@ pub(super) fn pod_clique_set(set: &PodCliqueSet) -> Expansion<'_> {
     expansion
 }
 
-fn role<'a>(set: &PodCliqueSet, at: usize, clique: &PodClique, name: &str) -> RolePlan<'a> {
+fn role<'a>(
+    set: &PodCliqueSet,
+    at: usize,
+    clique: &PodClique,
+    name: &str,
+    gang: &str,
+) -> RolePlan<'a> {
     let mut spec = clique.spec.pod_spec.clone();
     // Grove puts a gate of its own in their place, and lifts it itself.
     spec.scheduling_gates.clear();
@@ -62,19 +73,20 @@ fn role<'a>(set: &PodCliqueSet, at: usize, clique: &PodClique, name: &str) -> Ro
     if spec.priority_class_name.is_empty() {
         spec.priority_class_name.clone_from(class);
     }
-    let metadata = ObjectMeta {
-        labels: clique.labels.clone(),
-        annotations: clique.annotations.clone(),
-        ..ObjectMeta::default()
-    };
+    let base = format!("{}-{name}", set.metadata.name);
+    let mut labels = clique.labels.clone();
+    labels.insert("grove.io/podgang".to_owned(), gang.to_owned());
+    labels.insert("grove.io/podclique".to_owned(), base.clone());
+    let metadata =
+        ObjectMeta { labels, annotations: clique.annotations.clone(), ..ObjectMeta::default() };
     let template = PodTemplateSpec { metadata, spec };
     let at = format!("spec.template.cliques[{at}].spec.podSpec");
-    let base = format!("{}-{name}", set.metadata.name);
     // 0 is read as not given.
     let wanted = count(clique.spec.replicas).max(1);
     let bare = PodTemplateSpec::default();
     let role = RolePlan::numbered(name, &base, &bare, &at, wanted).into_owned();
-    RolePlan { template: Cow::Owned(template), ..role }
+    let least = Some(clique.spec.min_available.map_or(wanted, count));
+    RolePlan { template: Cow::Owned(template), least, ..role }
 }
 
 /// What its webhook refuses.
@@ -105,7 +117,8 @@ fn refusals(set: &PodCliqueSet, expansion: &mut Expansion<'_>) {
         }
         let known = |name: &&String| template.cliques.iter().any(|clique| clique.name == **name);
         if let Some(name) = group.clique_names.iter().find(|name| !known(name)) {
-            let message = format!("There is no clique {name}; a set like this is refused.");
+            let message =
+                format!("A set that names the clique {name}, which it has not, is refused.");
             expansion.refuse(&format!("{at}.cliqueNames"), message);
         }
     }

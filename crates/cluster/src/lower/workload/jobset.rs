@@ -9,7 +9,7 @@ use phalanx_objects::workload::{
 };
 
 use super::record::{Indexes, Numbers, Places, Rank, StandsFor};
-use super::{Context, Expansion, RolePlan, batch, count, reference};
+use super::{Context, Declared, Expansion, RolePlan, batch, count, reference};
 use crate::finding::Severity;
 
 const CONTROLLER: &str = "jobset.sigs.k8s.io/jobset-controller";
@@ -100,15 +100,15 @@ fn refusals(name: &str, spec: &JobSetSpec, expansion: &mut Expansion<'_>) {
         let pods = job.template.spec.parallelism.map_or(1, count).saturating_sub(1);
         if child.len() > NAME_MAX || format!("{child}-{pods}-abcde").len() > NAME_MAX {
             let message = format!(
-                "The names of its Jobs and pods, such as {child}-{pods}-abcde, would have more than \
-                 {NAME_MAX} characters; a JobSet like this is refused."
+                "A JobSet is refused whose Jobs and pods have names of more than {NAME_MAX} \
+                 characters, such as {child}-{pods}-abcde."
             );
             expansion.refuse(&format!("{at}.name"), message);
         }
         let earlier = |name: &str| spec.replicated_jobs[..index].iter().any(|job| job.name == name);
         if let Some(needs) = job.depends_on.iter().find(|needs| !earlier(&needs.name)) {
             let message = format!(
-                "{} depends on {}, which does not stand before it; a JobSet like this is refused.",
+                "A JobSet is refused in which {} depends on {}, which does not stand before it.",
                 job.name, needs.name
             );
             expansion.refuse(&format!("{at}.dependsOn"), message);
@@ -155,8 +155,8 @@ pub(super) fn train_job<'a>(job: &'a TrainJob, context: &Context<'_, 'a>) -> Exp
     }
     let policy = runtime.spec.pod_group_policy.as_ref();
     if policy.is_some_and(|policy| policy.coscheduling.is_some() || policy.volcano.is_some()) {
-        expansion.gang =
-            Some(format!("spec.podGroupPolicy of {} {}", reference.kind, reference.name));
+        let field = format!("spec.podGroupPolicy of {} {}", reference.kind, reference.name);
+        expansion.gang = Some(Declared::by(&field));
     }
     let jobs = merged(&runtime.spec, job.spec.trainer.as_ref());
     let name = &job.metadata.name;

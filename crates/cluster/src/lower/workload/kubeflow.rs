@@ -4,7 +4,7 @@
 use phalanx_objects::workload::{KubeflowJob, LauncherCreationPolicy, ReplicaSpec, WorkloadKind};
 
 use super::record::{Numbers, Places, Rank, StandsFor};
-use super::{Expansion, RolePlan, count};
+use super::{Declared, Expansion, RolePlan, count};
 use crate::finding::Severity;
 
 const TRAINING_OPERATOR: &str = "kubeflow.org/training-operator";
@@ -101,8 +101,10 @@ fn begun<'a>(job: &KubeflowJob, operator: &str, kind: WorkloadKind) -> Expansion
     expansion.suspended(policy.suspend, "spec.runPolicy.suspend", kind.as_str());
     let by = policy.managed_by.as_deref();
     expansion.managed(by, &[operator], "spec.runPolicy.managedBy", kind.as_str());
-    expansion.gang =
-        policy.scheduling_policy.as_ref().map(|_| "spec.runPolicy.schedulingPolicy".to_owned());
+    expansion.gang = policy.scheduling_policy.as_ref().map(|policy| {
+        let declared = Declared::by("spec.runPolicy.schedulingPolicy");
+        Declared { min: policy.min_available.map(count), ..declared }
+    });
     expansion
 }
 

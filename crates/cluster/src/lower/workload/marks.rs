@@ -1,40 +1,229 @@
-//! Marks on pods that declare them part of a gang, whatever made them.
+//! Marks on pods and on pod templates: of which gang they are, and where they are to be. What becomes
+//! of them is for the gangs.
 
+use phalanx_engine::{GroupKey, Name, Scoped};
 use phalanx_objects::core::PodSpec;
 use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::scheduling::SchedulingKind;
 
+use super::super::intern::Names;
 use super::RolePlan;
 
-/// Labels that name the group of a pod: of Kueue, and of the coscheduling plugin and its heirs.
-const LABELS: [&str; 3] = [
-    "scheduling.x-k8s.io/pod-group",
-    "pod-group.scheduling.sigs.k8s.io/name",
-    "kueue.x-k8s.io/pod-group-name",
+/// The kind of gangs that no object declares but the marks of their pods alone.
+pub(crate) const UNDECLARED: &str = "group";
+
+/// Annotations of Kueue that ask for places: it gives them to all pods of a workload at once.
+const AT_ONCE: [&str; 4] = [
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-preferred-topology",
+    "kueue.x-k8s.io/podset-unconstrained-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology",
 ];
 
-/// Annotations that do: of Volcano and of Koordinator.
-const ANNOTATIONS: [&str; 3] = [
-    "scheduling.k8s.io/group-name",
-    "scheduling.volcano.sh/group-name",
-    "gang.scheduling.koordinator.sh/name",
-];
-
-/// The field that declares a pod part of a gang, and the gang's name.
-pub(crate) fn declared_by(meta: &ObjectMeta, spec: &PodSpec) -> Option<(String, String)> {
-    let group = spec.scheduling_group.as_ref().and_then(|group| group.pod_group_name.as_ref());
-    if let Some(name) = group {
-        return Some(("spec.schedulingGroup.podGroupName".to_owned(), name.clone()));
-    }
-    let label = |key: &&str| Some((format!("metadata.labels[{key:?}]"), meta.labels.get(*key)?));
-    let annotation =
-        |key: &&str| Some((format!("metadata.annotations[{key:?}]"), meta.annotations.get(*key)?));
-    let found = LABELS.iter().find_map(label).or_else(|| ANNOTATIONS.iter().find_map(annotation));
-    found.map(|(field, name)| (field, name.clone()))
+/// A level of topology, as an API names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LevelName {
+    /// A label of nodes.
+    Label(Name),
+    /// A label of nodes, of a Topology of KAI.
+    OfKai(Name, Name),
+    /// A tier of HyperNodes, by number: the widest that is allowed.
+    Tier(i32),
+    /// A tier of HyperNodes, by name.
+    TierName(Name),
 }
 
-/// The same of the pods that a role makes, as a path in its workload.
+/// Where some pods are to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wish {
+    pub(crate) level: LevelName,
+    pub(crate) required: bool,
+    /// So many at a time are together, rather than all.
+    pub(crate) segment: Option<u32>,
+    /// The field that says so.
+    pub(crate) field: Name,
+}
+
+/// The gang that a pod says it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// The field that says so.
+    pub(crate) field: Name,
+    /// The kind of the gang, as users type it.
+    pub(crate) kind: Name,
+    /// Its name.
+    pub(crate) name: Name,
+    /// Fewest pods that start at once, where the pods themselves say it.
+    pub(crate) min: Option<u32>,
+}
+
+/// What a pod's metadata and spec say of its gang and its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    pub(crate) gang: Option<Named>,
+    /// The part of the gang that it is in.
+    pub(crate) part: Option<Name>,
+    /// Its rank.
+    pub(crate) rank: Option<u32>,
+    /// Where pods of its role are to be.
+    pub(crate) wishes: Box<[Wish]>,
+    /// Roles of one name here are taken together where wishes are about a role.
+    pub(crate) together: Option<Name>,
+}
+
+impl Marks {
+    /// The key of its gang, if it is of one.
+    pub(crate) fn group_in(&self, namespace: &Name) -> Option<GroupKey> {
+        let gang = self.gang.as_ref()?;
+        let object = Scoped { namespace: namespace.clone(), name: gang.name.clone() };
+        Some(GroupKey { object, kind: gang.kind.clone() })
+    }
+}
+
+/// The marks of a pod or a template; none where it has none.
+pub(crate) fn marks(meta: &ObjectMeta, spec: &PodSpec, names: &mut Names) -> Option<Box<Marks>> {
+    let mut reader = Reader { meta, spec, names };
+    let mut marks = Marks { gang: reader.gang(), ..Marks::default() };
+    if meta.labels.is_empty() && meta.annotations.is_empty() && marks.gang.is_none() {
+        return None;
+    }
+    marks.part = reader.first_label(&[
+        "kai.scheduler/subgroup-name",
+        "grove.io/podclique",
+        "volcano.sh/task-spec",
+    ]);
+    marks.rank = reader.rank();
+    reader.places(&mut marks);
+    (marks != Marks::default()).then(|| Box::new(marks))
+}
+
+struct Reader<'a> {
+    meta: &'a ObjectMeta,
+    spec: &'a PodSpec,
+    names: &'a mut Names,
+}
+
+impl Reader<'_> {
+    fn first_label(&mut self, keys: &[&str]) -> Option<Name> {
+        let value = keys.iter().find_map(|key| self.meta.labels.get(*key))?;
+        Some(self.names.get(value)).filter(|name| !name.is_empty())
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.meta.annotations.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    fn number(&self, key: &str) -> Option<u32> {
+        self.annotation(key)?.trim().parse().ok()
+    }
+
+    fn label_field(&mut self, key: &str) -> Name {
+        self.names.get(&format!("metadata.labels[{key:?}]"))
+    }
+
+    fn annotation_field(&mut self, key: &str) -> Name {
+        self.names.get(&format!("metadata.annotations[{key:?}]"))
+    }
+
+    fn named(&mut self, field: Name, kind: &str, name: &str, min: Option<u32>) -> Option<Named> {
+        let (kind, name) = (self.names.get(kind), self.names.get(name));
+        (!name.is_empty()).then_some(Named { field, kind, name, min })
+    }
+
+    /// The gang that it names, by the strongest of the marks that it has.
+    fn gang(&mut self) -> Option<Named> {
+        if let Some(group) = &self.spec.scheduling_group
+            && let Some(name) = &group.pod_group_name
+        {
+            let field = self.names.get("spec.schedulingGroup.podGroupName");
+            return self.named(field, SchedulingKind::PodGroup.word(), name, None);
+        }
+        if let Some(of) = &self.spec.workload_ref {
+            let field = self.names.get("spec.workloadRef");
+            let parts = [&of.name, &of.pod_group, &of.pod_group_replica_key];
+            let parts: Vec<&str> =
+                parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+            return self.named(field, SchedulingKind::Templates.word(), &parts.join("."), None);
+        }
+        self.by_label().or_else(|| self.by_annotation())
+    }
+
+    fn by_label(&mut self) -> Option<Named> {
+        let coscheduling = SchedulingKind::Coscheduling.word();
+        let least = "gang.scheduling.koordinator.sh/min-available";
+        let sigs = "pod-group.scheduling.sigs.k8s.io/min-available";
+        let by_sigs = self.meta.labels.get(sigs).and_then(|least| least.parse().ok());
+        let labels = [
+            ("scheduling.x-k8s.io/pod-group", coscheduling, self.number(least)),
+            ("pod-group.scheduling.sigs.k8s.io/name", UNDECLARED, by_sigs),
+            ("kueue.x-k8s.io/pod-group-name", UNDECLARED, {
+                self.number("kueue.x-k8s.io/pod-group-total-count")
+            }),
+            ("grove.io/podgang", SchedulingKind::PodGang.word(), None),
+        ];
+        let (key, kind, min) =
+            labels.into_iter().find(|(key, ..)| self.meta.labels.contains_key(*key))?;
+        let name = self.meta.labels.get(key).cloned().unwrap_or_default();
+        let field = self.label_field(key);
+        self.named(field, kind, &name, min)
+    }
+
+    fn by_annotation(&mut self) -> Option<Named> {
+        let volcano = SchedulingKind::VolcanoPodGroup.word();
+        let annotations = [
+            ("scheduling.k8s.io/group-name", volcano, None),
+            ("scheduling.volcano.sh/group-name", volcano, None),
+            ("gang.scheduling.koordinator.sh/name", UNDECLARED, {
+                self.number("gang.scheduling.koordinator.sh/min-available")
+            }),
+            ("pod-group-name", SchedulingKind::KaiPodGroup.word(), None),
+        ];
+        let (key, kind, min) =
+            annotations.into_iter().find(|(key, ..)| self.annotation(key).is_some())?;
+        let name = self.annotation(key).unwrap_or_default().to_owned();
+        let field = self.annotation_field(key);
+        self.named(field, kind, &name, min)
+    }
+
+    fn rank(&self) -> Option<u32> {
+        let koordinator = self.number("gang.scheduling.koordinator.sh/network-topology-index");
+        let label = self.annotation("kueue.x-k8s.io/pod-group-pod-index-label");
+        let label = label.unwrap_or("kueue.x-k8s.io/pod-group-pod-index");
+        let index = self.meta.labels.get(label).and_then(|index| index.parse::<u32>().ok());
+        let offset = self.number("kueue.x-k8s.io/pod-index-offset").unwrap_or(0);
+        koordinator.or_else(|| index?.checked_sub(offset))
+    }
+
+    /// What Kueue's annotations and KAI's say of places.
+    fn places(&mut self, marks: &mut Marks) {
+        let mut wishes = Vec::new();
+        let asked = [
+            ("kueue.x-k8s.io/podset-required-topology", true),
+            ("kueue.x-k8s.io/podset-preferred-topology", false),
+        ];
+        for (key, required) in asked {
+            let Some(level) = self.annotation(key).map(str::to_owned) else { continue };
+            let field = self.annotation_field(key);
+            let level = LevelName::Label(self.names.get(&level));
+            wishes.push(Wish { level, required, segment: None, field });
+        }
+        let slices = "kueue.x-k8s.io/podset-slice-required-topology";
+        let size = self.number("kueue.x-k8s.io/podset-slice-size").filter(|size| *size > 0);
+        if let Some(level) = self.annotation(slices).map(str::to_owned) {
+            let field = self.annotation_field(slices);
+            let level = LevelName::Label(self.names.get(&level));
+            wishes.push(Wish { level, required: true, segment: size, field });
+        }
+        let together = self.annotation("kueue.x-k8s.io/podset-group-name").map(str::to_owned);
+        marks.together = together.map(|name| self.names.get(&name));
+        marks.wishes = wishes.into();
+    }
+}
+
+/// The annotation of Kueue by which pods of a template are placed at once, as a path in its workload.
 pub(super) fn of_template(role: &RolePlan<'_>) -> Option<String> {
-    let (field, _) = declared_by(&role.template.metadata, &role.template.spec)?;
     let before = role.at.strip_suffix("spec")?;
-    Some(format!("{before}{field}"))
+    let has = |key: &&str| role.template.metadata.annotations.contains_key(*key);
+    let field = AT_ONCE.iter().find(|key| has(key))?;
+    Some(format!("{before}metadata.annotations[{field:?}]"))
 }

@@ -25,6 +25,7 @@ mod volumes;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use phalanx_engine::Name;
 use phalanx_objects::core::PodTemplateSpec;
 use phalanx_objects::storage::PersistentVolumeClaim;
 use phalanx_objects::workload::{TrainingRuntime, Workload, WorkloadKind};
@@ -35,10 +36,12 @@ use super::valid;
 use crate::finding::Severity;
 use record::{Indexes, Places, Rank};
 
-pub(crate) use marks::declared_by;
+pub(crate) use marks::{LevelName, Marks, UNDECLARED, Wish, marks};
+pub(crate) use pods::Seat;
 pub(crate) use recognise::{absorbs, manager, recognise};
 pub(crate) use record::{RoleRecord, StandsFor, WorkloadRecord};
 pub(crate) use template::{metas, pod_spec};
+pub(in crate::lower) use volcano::wish as volcano_wish;
 
 /// Most pods of one workload that are planned at a time: more than a cluster holds.
 const PODS_MAX: u32 = 100_000;
@@ -59,8 +62,8 @@ pub(crate) struct Expansion<'a> {
     pub(crate) keeps_ended: bool,
     /// The attempt that counts; pods of earlier ones are about to go.
     pub(crate) attempt: u32,
-    /// The field that declares it a gang.
-    pub(crate) gang: Option<String>,
+    /// That it is a gang, where it says so.
+    pub(crate) gang: Option<Declared>,
     /// What is to be said of it.
     pub(crate) notes: Vec<Note>,
     /// What the API server, or a webhook before it, would not let pass.
@@ -100,6 +103,28 @@ pub(crate) struct RolePlan<'a> {
     pub(crate) refused: Vec<Note>,
     /// The labels that the controller gives its pods.
     pub(crate) labels: Vec<(&'static str, String)>,
+    /// Fewest of them that start at once, where they are of a gang that says so role by role.
+    pub(crate) least: Option<u32>,
+    /// Where they are to be, beside what their template says.
+    pub(crate) wishes: Vec<Wish>,
+}
+
+/// A workload that says itself that its pods start at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declared {
+    /// The field that says so.
+    pub(crate) field: Name,
+    /// Fewest pods; none is what its roles say, or all.
+    pub(crate) min: Option<u32>,
+    /// Where all of them are to be.
+    pub(crate) wishes: Box<[Wish]>,
+}
+
+impl Declared {
+    /// At once with all its pods, or the fewest that its roles say.
+    pub(super) fn by(field: &str) -> Self {
+        Self { field: Name::new(field), min: None, wishes: Box::default() }
+    }
 }
 
 impl<'a> RolePlan<'a> {
@@ -126,6 +151,8 @@ impl<'a> RolePlan<'a> {
             volume_claims: &[],
             refused: Vec::new(),
             labels: Vec::new(),
+            least: None,
+            wishes: Vec::new(),
         }
     }
 
@@ -203,7 +230,7 @@ pub(crate) fn expand<'a>(workload: &'a Workload, context: &Context<'_, 'a>) -> E
         expansion.refuse(&invalid.field, invalid.why);
     }
     expansion.bound();
-    expansion.mark(context.created);
+    expansion.mark(workload.kind(), context.created);
     expansion
 }
 
@@ -325,16 +352,17 @@ impl Expansion<'_> {
     }
 
     /// What the pods' own marks say, and what becomes of what is refused.
-    fn mark(&mut self, created: bool) {
-        let marked = self.roles.iter().find_map(|role| marks::of_template(role));
-        if self.gang.is_none() {
-            self.gang = marked;
-        }
-        if let Some(field) = &self.gang {
-            let message = format!("Its pods are placed one by one; declared a gang by {field}.");
-            // A field of another object has no place in this one.
-            let at = if field.contains(' ') { "spec".to_owned() } else { field.clone() };
-            self.while_due.push((Severity::Info, at, message));
+    fn mark(&mut self, kind: WorkloadKind, created: bool) {
+        // Kueue takes each pod of these for itself.
+        let singly = matches!(
+            kind,
+            WorkloadKind::Deployment | WorkloadKind::ReplicaSet | WorkloadKind::DaemonSet
+        );
+        // Groups of a leader and its workers are placed each for itself.
+        let groups = self.roles.first().map_or(0, |role| role.wanted);
+        let several = kind == WorkloadKind::LeaderWorkerSet && groups > 1;
+        if self.gang.is_none() && !singly && !several {
+            self.gang = self.roles.iter().find_map(marks::of_template).map(|f| Declared::by(&f));
         }
         if !created && !self.aside {
             for role in &mut self.roles {

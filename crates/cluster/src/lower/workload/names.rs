@@ -2,11 +2,12 @@
 //! adds random letters to a name the end is ours; where a kind gives fixed names, two that meet can't
 //! both be made, and that is said.
 
-use phalanx_engine::{GroupKey, Name, PodKey, Scoped};
+use phalanx_engine::{Admits, Fault, GroupKey, Name, PodKey, Reason, Scoped};
 use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::super::Lowering;
+use super::super::MAKER;
 use super::super::absorb::{change, findings};
 use super::super::settle::{object, workload_kind};
 use super::record::{Numbers, Places, RoleRecord, WorkloadRecord};
@@ -16,7 +17,7 @@ use crate::finding::{Finding, Severity};
 const NUMBERS_MAX: usize = 2;
 
 /// Whether the kind's pods have names that are known beforehand, with nothing random in them.
-const fn is_fixed(kind: WorkloadKind) -> bool {
+pub(super) const fn is_fixed(kind: WorkloadKind) -> bool {
     match kind {
         WorkloadKind::StatefulSet
         | WorkloadKind::LeaderWorkerSet
@@ -81,9 +82,47 @@ impl Lowering {
         }
         for role in &record.roles {
             let name = role.places.base.clone();
+            self.mark_namesakes(&key.object.namespace, &name);
+            self.mark_longer(&key.object.namespace, &name);
             let base = Scoped { namespace: key.object.namespace.clone(), name };
             change(&mut self.index.bases, base, key.clone(), enter);
         }
+    }
+
+    /// Marks the workloads with fixed names that may have a pod of this name.
+    pub(crate) fn mark_namesakes(&mut self, namespace: &Name, name: &str) {
+        if self.index.bases.is_empty() {
+            return;
+        }
+        let mut base = name;
+        for _ in 0..=NUMBERS_MAX {
+            let at = Scoped { namespace: namespace.clone(), name: Name::new(base) };
+            let all = self.index.bases.get(&at).into_iter().flatten();
+            let fixed = all.filter(|key| self.gives_fixed_names(key));
+            let fixed: Vec<GroupKey> = fixed.cloned().collect();
+            self.dirty.workloads.extend(fixed);
+            match base.rsplit_once('-') {
+                Some((rest, number)) if number.parse::<u32>().is_ok() => base = rest,
+                Some(_) | None => return,
+            }
+        }
+    }
+
+    /// Marks the workloads with fixed names whose pods' names begin with this one.
+    fn mark_longer(&mut self, namespace: &Name, name: &str) {
+        let begins = format!("{name}-");
+        let from = Scoped { namespace: namespace.clone(), name: Name::new(&begins) };
+        let longer = self.index.bases.range(from..).take_while(|(base, _)| {
+            base.namespace == *namespace && base.name.as_str().starts_with(&begins)
+        });
+        let keys = longer.flat_map(|(_, keys)| keys);
+        let fixed = keys.filter(|key| self.gives_fixed_names(key));
+        let fixed: Vec<GroupKey> = fixed.cloned().collect();
+        self.dirty.workloads.extend(fixed);
+    }
+
+    fn gives_fixed_names(&self, key: &GroupKey) -> bool {
+        self.objects.workloads.get(key).is_some_and(|record| is_fixed(record.kind))
     }
 
     /// The name of a pod that is to be made. One that something else has already is given another
@@ -156,15 +195,51 @@ impl Lowering {
             let Some((name, holder)) = clash else { continue };
             let (kind, holder_kind) = (record.kind.as_str(), holder.kind.as_str());
             let message = format!(
-                "A {kind} gives its pods fixed names, and {name} is also that of {holder_kind} {}: \
-                 only one of the two can be made. It is planned under another name.",
+                "A {kind} gives its pods fixed names, and {name} is that of {holder_kind} {}, which is \
+                 not of it: the pod can't be made while that is there.",
                 holder.name
             );
-            let note = (Severity::Warning, "metadata.name".to_owned(), message);
+            let note = (Severity::Error, "metadata.name".to_owned(), message);
             let reference = object(workload_kind(key), &key.object);
             all.extend(findings(&reference, &record.header.source, vec![note]));
         }
         all
+    }
+
+    /// Why a pod of a kind with fixed names can't be made now, for a sentence, if something else has its
+    /// name.
+    pub(crate) fn taken(
+        &self,
+        key: &GroupKey,
+        kind: WorkloadKind,
+        role: &RoleRecord,
+        index: u32,
+    ) -> Option<String> {
+        if !is_fixed(kind) {
+            return None;
+        }
+        let name = role.places.name(index);
+        let holder = self.holder(key, kind, &name)?;
+        Some(format!("its name, {name}, is that of {} {}", holder.kind.as_str(), holder.name))
+    }
+
+    /// That the pods of a run can't be made: for their name, or for the claims that each is given.
+    pub(crate) fn unmade(
+        &mut self,
+        key: &GroupKey,
+        kind: WorkloadKind,
+        role: &RoleRecord,
+        run: &[u32],
+    ) -> Option<Box<Admits>> {
+        let of_name = match run {
+            [index] => self.taken(key, kind, role, *index),
+            _ => None,
+        };
+        let detail = of_name.or_else(|| self.unclaimed(&key.object.namespace, role, run))?;
+        let names = &mut self.interned.names;
+        let (subject, detail) = (names.get(MAKER), names.get(&detail));
+        let fault = Fault { reason: Reason::AdmissionRefused, subject, detail };
+        Some(Box::new(Admits { most: 0, fault }))
     }
 
     /// What has a name of a workload's pod: a pod that is not of it, or another workload.

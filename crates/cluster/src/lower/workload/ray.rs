@@ -11,7 +11,7 @@ use phalanx_objects::workload::{
 };
 
 use super::record::{Numbers, Places, Rank, StandsFor};
-use super::{Expansion, RolePlan, count};
+use super::{Declared, Expansion, RolePlan, count};
 use crate::finding::Severity;
 
 const OPERATOR: &str = "ray.io/kuberay-operator";
@@ -23,7 +23,8 @@ pub(super) fn cluster(cluster: &RayCluster) -> Expansion<'_> {
     let by = cluster.spec.managed_by.as_deref();
     expansion.managed(by, &[OPERATOR], "spec.managedBy", "RayCluster");
     if cluster.metadata.labels.contains_key("ray.io/gang-scheduling-enabled") {
-        expansion.gang = Some("metadata.labels[\"ray.io/gang-scheduling-enabled\"]".to_owned());
+        let field = "metadata.labels[\"ray.io/gang-scheduling-enabled\"]";
+        expansion.gang = Some(Declared::by(field));
     }
     add_groups(&cluster.metadata.name, "spec", &cluster.spec, &mut expansion);
     expansion

@@ -14,7 +14,7 @@ use super::super::meant::PodLabels;
 use super::super::pod::{PodReader, wish};
 use super::super::record::{Header, Uid};
 use super::super::volumes::volume_claim;
-use super::{Expansion, RolePlan, RoleRecord, WorkloadRecord, manager};
+use super::{Expansion, RolePlan, RoleRecord, WorkloadRecord, manager, marks};
 use crate::finding::{Severity, Source};
 
 impl PodReader<'_> {
@@ -44,6 +44,7 @@ impl PodReader<'_> {
             attempt: expansion.attempt,
             while_due: expansion.while_due.into(),
             wish: self.workload_wish(meta),
+            gang: expansion.gang,
         }
     }
 
@@ -62,8 +63,15 @@ impl PodReader<'_> {
         let (shape, draft) = self.admitted(&labels, at, made, role.refused.into());
         let claims = role.volume_claims.iter();
         let volume_claims = claims.map(|claim| volume_claim(claim, self.names)).collect();
+        let mut marks = marks(&role.template.metadata, &spec, self.names);
+        if !role.wishes.is_empty() {
+            let marks = marks.get_or_insert_default();
+            marks.wishes = marks.wishes.iter().cloned().chain(role.wishes).collect();
+        }
         RoleRecord {
             volume_claims,
+            marks,
+            least: role.least,
             name: self.names.get(&role.name),
             sign: self.names.get(&role.sign),
             shape,

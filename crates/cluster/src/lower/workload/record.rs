@@ -10,6 +10,7 @@ use super::super::claim::Wish;
 use super::super::meant::PodLabels;
 use super::super::record::{Header, PodShape, PriorityFrom, Uid};
 use super::super::slice::Note;
+use super::{Declared, Marks};
 
 /// A workload.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct WorkloadRecord {
     pub(crate) while_due: Box<[Note]>,
     /// Its own wish for nearness, for pods that have none.
     pub(crate) wish: Wish,
+    /// That its pods start at once, where it says so.
+    pub(crate) gang: Option<Declared>,
 }
 
 /// A role of a workload.
@@ -58,6 +61,10 @@ pub(crate) struct RoleRecord {
     pub(crate) after: Option<u16>,
     /// The claims on volumes that each pod gets: the name before the pod's, and what is asked.
     pub(crate) volume_claims: Box<[(Name, Shared<VolumeClaim>)]>,
+    /// What its template says of gang and place.
+    pub(crate) marks: Option<Box<Marks>>,
+    /// Fewest of its pods that start at once, where their gang says so role by role.
+    pub(crate) least: Option<u32>,
 }
 
 /// How a pod's index in its role goes with its name, and with the numbers that its labels say.

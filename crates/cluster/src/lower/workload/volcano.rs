@@ -4,9 +4,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use phalanx_objects::workload::VolcanoJob;
+use phalanx_engine::Name;
+use phalanx_objects::scheduling::NetworkTopology;
+use phalanx_objects::workload::{VolcanoJob, VolcanoTask};
 
-use super::{Expansion, RolePlan, count};
+use super::{Declared, Expansion, LevelName, RolePlan, Wish, count};
 use crate::finding::Severity;
 
 /// A job of Volcano.
@@ -16,7 +18,7 @@ pub(super) fn job(job: &VolcanoJob) -> Expansion<'_> {
         aside: ["Completed", "Failed", "Terminated"].contains(&phase),
         keeps_leaving: true,
         keeps_ended: true,
-        gang: Some("spec.minAvailable".to_owned()),
+        gang: Some(gang(job)),
         ..Expansion::default()
     };
     if phase == "Aborted" {
@@ -37,6 +39,8 @@ pub(super) fn job(job: &VolcanoJob) -> Expansion<'_> {
             template.spec.scheduler_name = if own.is_empty() { "volcano" } else { own }.to_owned();
             role.template = Cow::Owned(template);
         }
+        role.least = Some(least(task));
+        role.wishes.extend(partition(task, index));
         expansion.roles.push(role);
         if let Some(before) = task.depends_on.as_ref().filter(|needs| !needs.name.is_empty()) {
             let message = format!(
@@ -47,6 +51,42 @@ pub(super) fn job(job: &VolcanoJob) -> Expansion<'_> {
         }
     }
     expansion
+}
+
+/// The fewest pods that start at once: of a job that asks for all of its tasks' fewest, those of each.
+fn gang(job: &VolcanoJob) -> Declared {
+    let by_task = job.spec.tasks.iter().map(least).fold(0, u32::saturating_add);
+    let own = job.spec.min_available.map_or(0, count);
+    let wishes = job.spec.network_topology.as_ref().and_then(|of| wish(of, "spec.networkTopology"));
+    let min = Some(own).filter(|own| *own > 0 && *own != by_task);
+    Declared { min, wishes: wishes.into_iter().collect(), ..Declared::by("spec.minAvailable") }
+}
+
+/// The fewest pods of a task.
+fn least(task: &VolcanoTask) -> u32 {
+    let by_parts = task.partition_policy.as_ref().filter(|policy| policy.min_partitions > 0);
+    let by_parts = by_parts
+        .map(|policy| count(policy.min_partitions).saturating_mul(count(policy.partition_size)));
+    task.min_available.map(count).or(by_parts).unwrap_or_else(|| count(task.replicas))
+}
+
+/// Where each part of a task is to be.
+fn partition(task: &VolcanoTask, index: usize) -> Option<Wish> {
+    let policy = task.partition_policy.as_ref()?;
+    let field = format!("spec.tasks[{index}].partitionPolicy.networkTopology");
+    let wish = wish(policy.network_topology.as_ref()?, &field)?;
+    Some(Wish { segment: Some(count(policy.partition_size)), ..wish })
+}
+
+/// What `networkTopology` asks: one HyperNode of at most a tier.
+pub(in crate::lower) fn wish(of: &NetworkTopology, field: &str) -> Option<Wish> {
+    let level = match of.highest_tier_allowed {
+        Some(tier) => LevelName::Tier(tier),
+        None if of.highest_tier_name.is_empty() => return None,
+        None => LevelName::TierName(Name::new(&of.highest_tier_name)),
+    };
+    // Nothing is as `hard` is.
+    Some(Wish { level, required: of.mode != "soft", segment: None, field: Name::new(field) })
 }
 
 /// What its webhook refuses.
@@ -65,15 +105,14 @@ fn refusals(job: &VolcanoJob, expansion: &mut Expansion<'_>) {
             expansion.refuse(&format!("{at}.minAvailable"), message);
         }
         if !task.name.is_empty() && !names.insert(task.name.as_str()) {
-            let message =
-                format!("Two tasks are called {}; a Job like this is refused.", task.name);
+            let message = format!("A Job with two tasks that are called {} is refused.", task.name);
             expansion.refuse(&format!("{at}.name"), message);
         }
         if let Some(policy) = &task.partition_policy {
             let filled = i64::from(policy.total_partitions) * i64::from(policy.partition_size);
             if filled != i64::from(task.replicas) {
                 let message = format!(
-                    "{} parts of {} pods are not the {} pods of the task; a Job like this is refused.",
+                    "A Job is refused whose task is cut into {} parts of {} pods and has {} pods.",
                     policy.total_partitions, policy.partition_size, task.replicas
                 );
                 expansion.refuse(&format!("{at}.partitionPolicy"), message);

@@ -1,31 +1,51 @@
 //! The claims on volumes that a workload has each of its pods given (`volumeClaimTemplates`): one that
 //! is there is used, one that is not is made with its pod.
 
-use phalanx_engine::{Ephemeral, Name, Scoped, VolumeClaimKey, VolumeUse};
+use phalanx_engine::{Ephemeral, GroupKey, Name, Scoped, VolumeClaimKey, VolumeUse};
+use phalanx_objects::workload::WorkloadKind;
 
 use super::super::Lowering;
 use super::super::volumes::{Mounter, uses};
+use super::names::is_fixed;
 use super::record::RoleRecord;
 
 impl Lowering {
-    /// The pods of a role that are to be made, in runs that are alike: one for which a claim is there
-    /// stands alone. Each run is a role to the engine.
+    /// The pods of a role that are to be made, in runs that are alike: one for which a claim is there,
+    /// or whose name something else has, stands alone. Each run is a role to the engine.
     pub(crate) fn runs<'d>(
         &self,
-        namespace: &Name,
+        key: &GroupKey,
+        kind: WorkloadKind,
         role: &RoleRecord,
         due: &'d [u32],
     ) -> Vec<&'d [u32]> {
-        if role.volume_claims.is_empty() || due.is_empty() {
+        if due.is_empty() || role.volume_claims.is_empty() && !is_fixed(kind) {
             return vec![due];
         }
+        let namespace = &key.object.namespace;
         let is_there = |index: &u32| {
             let mut claims = role.volume_claims.iter();
             claims.any(|(template, _)| {
                 self.has_volume_claim(&claim(namespace, template, role, *index))
             })
         };
-        due.chunk_by(|one, next| !is_there(one) && !is_there(next)).collect()
+        let is_alone =
+            |index: &u32| is_there(index) || self.taken(key, kind, role, *index).is_some();
+        due.chunk_by(|one, next| !is_alone(one) && !is_alone(next)).collect()
+    }
+
+    /// Why the API server would refuse a claim that is made for each pod of a run, for a sentence.
+    pub(in crate::lower) fn unclaimed(
+        &self,
+        namespace: &Name,
+        role: &RoleRecord,
+        run: &[u32],
+    ) -> Option<String> {
+        role.volume_claims.iter().find_map(|(template, asks)| {
+            let first = claim(namespace, template, role, *run.first()?);
+            let there = run.len() == 1 && self.has_volume_claim(&first);
+            if there { None } else { self.claim_refused(namespace, template, asks) }
+        })
     }
 
     /// What the pods of a run mount.

@@ -10,7 +10,7 @@ use crate::facts::{NodeRequirement, NodeTerm};
 use crate::name::{Name, VolumeClaimKey, VolumeKey};
 use crate::reason::Reason;
 use crate::state::{State, selects};
-use crate::storage::{Volume, VolumeClaim, VolumeGrant};
+use crate::storage::{StorageClass, StorageRoom, Volume, VolumeClaim, VolumeGrant};
 
 /// The volumes that would do for a claim, nodes aside: smallest first, then by name. Those that one
 /// label confines (local disks, zones) are found by it.
@@ -236,9 +236,72 @@ fn provides(
         return no(Reason::NoVolume, VolumeLack::Topology);
     }
     let Some(room) = class.room.as_ref().filter(|_| waiting.sized) else { return Ok(()) };
-    let bytes = waiting.size_nanos.saturating_add(NANOS - 1) / NANOS;
-    let enough = room.iter().any(|r| i128::from(r.bytes) >= bytes && selects(&r.nodes, labels));
+    let enough = room.iter().any(|room| has_room(room, waiting, labels));
     if enough { Ok(()) } else { no(Reason::StorageShort, VolumeLack::Room) }
+}
+
+/// What volumes of one class come to on a node: what is asked for, and what there is, in bytes.
+type Share = (i128, i128);
+
+/// kube-scheduler's VolumeBinding score of a node that takes the claims that wait: the fuller their
+/// volumes will be, or what is left where none is there yet, the less it is worth.
+pub(super) fn score(state: &State, mounts: &Mounts, slot: u32) -> i64 {
+    let Ok(grants) = waiting(state, mounts, slot) else { return 0 };
+    let mut there: BTreeMap<&Name, Share> = BTreeMap::new();
+    let mut to_make: BTreeMap<&Name, Share> = BTreeMap::new();
+    for grant in &grants {
+        let of = |mount: &&Mount| mount.at == grant.at;
+        let Some(Binding::Waits(waiting)) = mounts.claims.iter().find(of).map(|m| &m.state) else {
+            continue;
+        };
+        let Some(class) = state.storage.classes.get(&waiting.class).filter(|c| c.scored) else {
+            continue;
+        };
+        let asked = bytes(waiting.size_nanos);
+        match grant.volume.as_ref().and_then(|key| state.storage.volume(key)) {
+            Some(volume) => {
+                let share = there.entry(&waiting.class).or_default();
+                *share = (share.0 + asked, share.1 + bytes(volume.size_nanos));
+            }
+            None => {
+                let Some(room) = room(state, class, waiting, slot) else { continue };
+                let share = to_make.entry(&waiting.class).or_default();
+                *share = (share.0 + asked, i128::from(room.capacity_bytes));
+            }
+        }
+    }
+    let shares = if there.is_empty() { to_make } else { there };
+    let free = |(asked, all): &Share| match *all {
+        0 => 0,
+        all if *asked > all => 0,
+        all => 100 - (asked * 100 / all) as i64,
+    };
+    let sum: i64 = shares.values().map(free).sum();
+    match shares.len() {
+        0 => 0,
+        classes => (sum as f64 / classes as f64).round() as i64,
+    }
+}
+
+/// The first room that is enough for a claim on a node.
+fn room<'a>(
+    state: &State,
+    class: &'a StorageClass,
+    waiting: &Waiting,
+    slot: u32,
+) -> Option<&'a StorageRoom> {
+    let labels = &state.nodes.at(slot).fact.as_ref()?.labels;
+    let all = class.room.as_ref().filter(|_| waiting.sized)?;
+    all.iter().find(|room| has_room(room, waiting, labels))
+}
+
+fn has_room(room: &StorageRoom, waiting: &Waiting, labels: &[(Name, Name)]) -> bool {
+    i128::from(room.bytes) >= bytes(waiting.size_nanos) && selects(&room.nodes, labels)
+}
+
+/// Whole bytes, rounded up.
+fn bytes(nanos: i128) -> i128 {
+    nanos.saturating_add(NANOS - 1) / NANOS
 }
 
 /// Billionths in a unit.

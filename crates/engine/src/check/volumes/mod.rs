@@ -284,6 +284,11 @@ pub(crate) fn first(
     Ok(grants)
 }
 
+/// kube-scheduler's VolumeBinding score of a node that fits.
+pub(crate) fn score(state: &State, mounts: &Mounts, slot: u32) -> i64 {
+    bind::score(state, mounts, slot)
+}
+
 /// Every one of these checks that fails on a node, in order.
 pub(crate) fn all(
     state: &mut State,

@@ -69,24 +69,29 @@ enum Stage {
 type Names = Vec<(bool, DeviceKey)>;
 
 impl<'a> Ask<'a> {
-    /// The cheapest assignment (of equals the smallest names), or upstream's first.
-    pub(super) fn best(&self, soft: u32, scarce: &Scarce) -> Result<(Cost, Vec<Grant>), Reason> {
-        let mut best: Option<(Cost, Names, Vec<Grant>)> = None;
+    /// Every assignment, the cheapest first (of equals the smallest names); or upstream's first.
+    pub(super) fn all(
+        &self,
+        soft: u32,
+        scarce: &Scarce,
+    ) -> Result<Vec<(Cost, Vec<Grant>)>, Reason> {
         if self.wanted.is_empty() {
-            return Ok((self.cost(&[], soft, scarce), Vec::new()));
+            return Ok(vec![(self.cost(&[], soft, scarce), Vec::new())]);
         }
         self.all_checked()?;
+        let mut all: Vec<(Cost, Names, Vec<Grant>)> = Vec::new();
         self.search(&self.whole(), &mut |picks| {
             let grants = self.grants(picks);
-            let cost = self.cost(picks, soft, scarce);
             let late = picks.iter().map(|pick| self.is_late(pick.device));
             let names: Names = late.zip(grants.iter().map(|g| g.device.clone())).collect();
-            if best.as_ref().is_none_or(|(c, n, _)| (&cost, &names) < (c, n)) {
-                best = Some((cost, names, grants));
-            }
+            all.push((self.cost(picks, soft, scarce), names, grants));
             self.upstream
         });
-        best.map(|(cost, _, grants)| (cost, grants)).ok_or_else(|| self.why())
+        if all.is_empty() {
+            return Err(self.why());
+        }
+        all.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        Ok(all.into_iter().map(|(cost, _, grants)| (cost, grants)).collect())
     }
 
     /// Whether a pod may have to wait for the device, or to leave it.

@@ -3,6 +3,7 @@
 //! what was decided before as plain lists.
 
 mod devices;
+mod gang;
 mod node;
 mod seen;
 
@@ -24,6 +25,11 @@ pub(super) struct Fate {
     pub(super) cost: Cost,
     /// Seats not found.
     pub(super) missing: u32,
+    /// Of a group that starts whole, how many of its members fit together at most, those that run
+    /// included.
+    pub(super) fit: u32,
+    /// Its members are all alike.
+    pub(super) alike: bool,
     /// Why the next is not: an object's reason with 0 nodes, or every node under its first.
     pub(super) tally: BTreeMap<Reason, u32>,
     /// Allocations given up.
@@ -33,7 +39,11 @@ pub(super) struct Fate {
 /// What a node can offer, or the first check that fails there.
 pub(super) type Answer = Result<(Cost, Vec<Grant>, Vec<VolumeGrant>), Reason>;
 
+/// Every way in which a node can take a pod, the cheapest first, or the first check that fails.
+type Ways = Result<Vec<(Cost, Vec<Grant>, Vec<VolumeGrant>)>, Reason>;
+
 /// The world with what was decided so far.
+#[derive(Clone)]
 pub(super) struct Board<'w> {
     world: &'w World,
     claims: BTreeMap<ClaimKey, Claim>,
@@ -105,6 +115,8 @@ impl<'w> Board<'w> {
             seats: Vec::new(),
             cost: Cost::default(),
             missing: role.max - self.world.bound(&key, 0),
+            fit: 0,
+            alike: group.roles.len() == 1,
             tally: BTreeMap::new(),
             released: Vec::new(),
         };
@@ -116,10 +128,10 @@ impl<'w> Board<'w> {
         let mut pods: Vec<_> = of.map(|(k, m)| (m.index, k.clone())).collect();
         pods.sort();
         let mut pods = pods.into_iter().map(|(_, pod)| pod);
-        let (decided, seated) = (self.decided.clone(), self.seated.clone());
-        let before = (self.claims.clone(), self.held.clone());
         let most = role.admits.as_ref().map_or(u32::MAX, |admits| admits.most);
-        let stored = self.storage.clone();
+        if group.minimum == Minimum::Gang {
+            return self.gang(fate);
+        }
         while fate.missing > 0 {
             if fate.seats.len() as u32 >= most {
                 fate.tally = BTreeMap::from([(Reason::QuotaExceeded, 0)]);
@@ -136,15 +148,6 @@ impl<'w> Board<'w> {
                     break;
                 }
             }
-        }
-        if group.minimum == Minimum::Gang && fate.missing > 0 {
-            (self.claims, self.held) = before;
-            (self.decided, self.seated) = (decided, seated);
-            self.storage = stored;
-            fate.missing += fate.seats.len() as u32;
-            fate.seats.clear();
-            fate.released.clear();
-            fate.cost = Cost::default();
         }
         fate
     }
@@ -274,6 +277,11 @@ impl<'w> Board<'w> {
     /// A node's answer: where it is promised to others that go before or beside the pod, it must do
     /// with them there as well.
     fn on(&self, asker: Asker<'_>, wanted: &[Asked], pinned: &[Pinned], key: &NodeKey) -> Answer {
+        self.ways(asker, wanted, pinned, key).map(|mut ways| ways.remove(0))
+    }
+
+    /// The same, with every way.
+    fn ways(&self, asker: Asker<'_>, wanted: &[Asked], pinned: &[Pinned], key: &NodeKey) -> Ways {
         let others = self.world.members.iter().filter(|(pod, member)| {
             let priority = self.world.groups.get(&member.group).map(|g| g.priority);
             member.phase.is_pending()
@@ -299,7 +307,7 @@ impl<'w> Board<'w> {
         wanted: &[Asked],
         pinned: &[Pinned],
         key: &NodeKey,
-    ) -> Answer {
+    ) -> Ways {
         let node = &self.world.nodes[key];
         rules::admits(&request.node, key, node)?;
         let here = self.seated.iter().chain(promised).filter(|pod| pod.node == *key);
@@ -362,11 +370,11 @@ impl<'w> Board<'w> {
             matches: &self.world.matches,
             upstream: self.upstream,
         };
-        let (cost, grants) = ask.best(soft, &scarce)?;
+        let ways = ask.all(soft, &scarce)?;
         if request.features.iter().any(|feature| !node.features.contains(feature)) {
             return Err(Reason::FeatureMissing);
         }
-        Ok((cost, grants, granted))
+        Ok(ways.into_iter().map(|(cost, grants)| (cost, grants, granted.clone())).collect())
     }
 
     /// What becomes of the pod's claims on volumes on a node, with these pods there too.
@@ -418,7 +426,7 @@ impl<'w> Board<'w> {
                     let nodes = seen::reach(self.world, &node, &devices);
                     let claim = self.claims.get_mut(key).unwrap();
                     if claim.held.is_none() {
-                        claim.held = Some(Allocation { devices: devices.into(), nodes });
+                        claim.held = Some(Allocation { devices: devices.into(), nodes, early: 0 });
                     }
                     claim.users.push(User::Other(Name::new("decided")));
                 }

@@ -1,86 +1,28 @@
-//! Worlds made by chance, about which the real kube-scheduler is asked as well. It is a program in Go
-//! (`xtask/scheduler`), which `cargo xtask peers` builds and names to the test.
-
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+//! Nodes and pods of a world made by chance.
 
 use serde_json::{Value, json};
 
-use super::chance::Chance;
-use super::predicates::{Outcome, chosen, compare};
-use super::shared::text;
+use super::super::chance::Chance;
+use super::{devices, owners, storage};
 
-#[test]
-fn worlds_made_by_chance_are_answered_as_kube_scheduler_answers_them() {
-    #[expect(clippy::disallowed_methods, reason = "a test is told what to ask")]
-    let told = |name: &str| std::env::var(name).ok();
-    let Some(program) = told("PHALANX_PEER_SCHEDULER") else {
-        println!("left out: `cargo xtask peers` asks the real kube-scheduler");
-        return;
-    };
-    let number = |name: &str, or: u64| told(name).and_then(|n| n.parse().ok()).unwrap_or(or);
-    let (runs, seed) = (number("PHALANX_PEER_RUNS", 100), number("PHALANX_PEER_SEED", 1));
-    let worlds: Vec<Value> = (seed..seed + runs).map(world_of).collect();
-    let mut outcome = Outcome::default();
-    let mut scored = 0;
-    for (mut recorded, answer) in worlds.clone().into_iter().zip(answers(&program, &worlds)) {
-        if !text(&answer, "/error").is_empty() {
-            outcome.wrong.push(format!("{}: {}", text(&recorded, "/name"), answer["error"]));
-            continue;
-        }
-        recorded["answer"] = answer;
-        compare(&recorded, &mut outcome);
-        scored += usize::from(score(&recorded, &mut outcome.wrong));
-    }
-    println!("{:?}, {scored} choices by score", outcome.count);
-    for wrong in outcome.wrong.iter().take(60) {
-        println!("{wrong}");
-    }
-    assert!(outcome.wrong.is_empty(), "{} differences", outcome.wrong.len());
-}
+pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
+pub(super) const HOST: &str = "kubernetes.io/hostname";
 
-/// What the program answers, a line each.
-fn answers(program: &str, worlds: &[Value]) -> Vec<Value> {
-    let mut asked = Command::new(program);
-    let mut asked =
-        asked.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program");
-    let mut input = asked.stdin.take().expect("its input");
-    let lines: String = worlds.iter().map(|world| format!("{world}\n")).collect();
-    #[expect(clippy::disallowed_methods, reason = "a pipe is filled while its other end is read")]
-    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
-    let output = asked.wait_with_output().expect("its answers");
-    writer.join().expect("a writer").expect("worlds are read");
-    let line = |line: &str| serde_json::from_str(line).expect("an answer");
-    let all: Vec<Value> = String::from_utf8_lossy(&output.stdout).lines().map(line).collect();
-    assert_eq!(all.len(), worlds.len(), "an answer for each world");
-    all
-}
+/// Features of the kubelet that a pod can need.
+const FEATURES: [&str; 2] =
+    ["RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"];
 
-/// Whether nodes were scored; the node chosen by score is then one of the highest total.
-fn score(recorded: &Value, wrong: &mut Vec<String>) -> bool {
-    let gated = recorded["answer"].get("preenqueue").is_some();
-    let Some(scores) = recorded["answer"]["scores"].as_object().filter(|_| !gated) else {
-        return false;
-    };
-    let total = |node: &Value| {
-        let plugins = node.as_object().into_iter().flat_map(|all| all.values());
-        plugins.map(|score| score["weighted"].as_i64().unwrap_or(0)).sum::<i64>()
-    };
-    let most = scores.values().map(total).max().unwrap_or(0);
-    let ours = chosen(recorded).unwrap_or_default();
-    if scores.get(&ours).map(total) != Some(most) {
-        let all: Vec<String> =
-            scores.iter().map(|(n, s)| format!("{n}: {} {s}", total(s))).collect();
-        wrong.push(format!("{}: chose {ours:?} of {all:?}", text(recorded, "/name")));
-    }
-    scores.len() > 1
-}
+/// Images that nodes have and containers name; of those without a tag the latest.
+const IMAGES: [(&str, &str, u64); 5] = [
+    ("a:1", "a:1", 40 << 20),
+    ("b", "b:latest", 900 << 20),
+    ("reg.io/c:2", "reg.io/c:2", 300 << 20),
+    ("d:1", "d:1", 2500 << 20),
+    ("reg.io:5000/e", "reg.io:5000/e:latest", 700 << 20),
+];
 
-const ZONE: &str = "topology.kubernetes.io/zone";
-const HOST: &str = "kubernetes.io/hostname";
-
-/// The world of a seed.
-fn world_of(seed: u64) -> Value {
+/// The world of a seed: objects, and pods that wait one after the other.
+pub(super) fn world_of(seed: u64) -> Value {
     let chance = &mut Chance::new(seed);
     let mut objects = Vec::new();
     for (name, team) in [("a", "x"), ("b", "y")] {
@@ -90,22 +32,88 @@ fn world_of(seed: u64) -> Value {
     }
     let nodes = 2 + chance.below(5);
     objects.extend((1..=nodes).map(|at| node(chance, at)));
+    let volumes = storage::Storage::new(chance, nodes);
+    objects.extend(owners::objects(chance));
+    let devices = chance.one_in(4);
+    if devices {
+        objects.extend(devices::slices(chance, nodes));
+    }
     for at in 0..chance.below(12) {
         let mut other = pod(chance, &format!("p{at}"));
-        other["spec"]["nodeName"] = json!(format!("n{}", 1 + chance.below(nodes)));
-        let phase = chance.pick(&["Running", "Running", "Running", "Pending", "Succeeded"]);
-        other["status"] = json!({"phase": phase});
+        let on = 1 + chance.below(nodes);
+        other["spec"]["nodeName"] = json!(format!("n{on}"));
+        volumes.mount_there(chance, &mut other);
+        other["status"] = status(chance, &other);
         if chance.one_in(8) {
             other["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
             other["metadata"]["deletionGracePeriodSeconds"] = json!(30);
         }
         objects.push(other);
     }
-    let mut pending = pod(chance, "pending");
-    if chance.one_in(40) {
-        pending["spec"]["schedulingGates"] = json!([{"name": "wait"}]);
+    let mut pods = Vec::new();
+    for at in 0..1 + chance.below(4) {
+        let mut pending = pod(chance, &format!("w{at}"));
+        if chance.one_in(40) {
+            pending["spec"]["schedulingGates"] = json!([{"name": "wait"}]);
+        }
+        objects.extend(volumes.mount(chance, &mut pending, at));
+        if devices && chance.one_in(2) {
+            objects.extend(devices::claims(chance, &mut pending));
+        }
+        pods.push(pending);
     }
-    json!({"name": format!("chance-{seed}"), "objects": objects, "pod": pending})
+    for at in 0..chance.below(5).saturating_sub(2) {
+        // What is promised to pods that come later: their turn is after that of the others.
+        let mut promised = pod(chance, &format!("x{at}"));
+        promised["spec"]["priority"] = json!(0 - i64::from(chance.one_in(3)));
+        let node = format!("n{}", 1 + chance.below(nodes));
+        promised["status"] = json!({"phase": "Pending", "nominatedNodeName": node});
+        objects.push(promised);
+    }
+    objects.extend(volumes.objects);
+    let promised = objects.iter().any(|object| object["status"]["nominatedNodeName"].is_string());
+    if promised {
+        // A known difference: with a node promised to others, an empty selector counts them there.
+        objects.iter_mut().chain(&mut pods).for_each(select_some);
+    }
+    if !chance.one_in(3) {
+        objects.iter_mut().chain(&mut pods).for_each(ease);
+    }
+    json!({"name": format!("chance-{seed}"), "objects": objects, "pods": pods})
+}
+
+/// Gives an object's empty selectors of spread something to select.
+fn select_some(object: &mut Value) {
+    let rules = object.pointer_mut("/spec/topologySpreadConstraints").and_then(Value::as_array_mut);
+    for rule in rules.into_iter().flatten() {
+        if rule["labelSelector"] == json!({}) {
+            rule["labelSelector"] = json!({"matchLabels": {"app": "web"}});
+        }
+    }
+}
+
+/// Takes from an object what keeps most pods from most nodes, so that more is decided by scores, and
+/// pods see what those before them took.
+fn ease(object: &mut Value) {
+    const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+    if object["kind"] == "Node" {
+        object["spec"]["unschedulable"] = json!(false);
+        for taint in object["spec"]["taints"].as_array_mut().into_iter().flatten() {
+            taint["effect"] = json!("PreferNoSchedule");
+        }
+        for (name, amount) in [("cpu", "12"), ("memory", "20Gi"), ("pods", "110")] {
+            object["status"]["allocatable"][name] = json!(amount);
+        }
+        object["status"]["declaredFeatures"] = json!(FEATURES);
+    } else if object["kind"] == "Pod" {
+        let spec = &mut object["spec"];
+        let rules = ["nodeAffinity", "podAffinity"];
+        let rules =
+            rules.map(|kind| spec["affinity"][kind].as_object_mut().map(|r| r.remove(REQUIRED)));
+        if rules.iter().flatten().any(Option::is_some) {
+            spec.as_object_mut().map(|spec| spec.remove("nodeSelector"));
+        }
+    }
 }
 
 fn node(chance: &mut Chance, at: u64) -> Value {
@@ -136,10 +144,61 @@ fn node(chance: &mut Chance, at: u64) -> Value {
     if chance.one_in(2) {
         allocatable["nvidia.com/gpu"] = json!(chance.pick(&["0", "1", "4"]));
     }
+    let images: Vec<Value> = IMAGES
+        .iter()
+        .filter_map(|(_, name, size)| {
+            let here = chance.one_in(2);
+            // Nodes need not agree on a size.
+            let size = size + (chance.below(3) << 20);
+            let digest = format!("{name}@sha256:00");
+            here.then(|| json!({"names": [digest, name], "sizeBytes": size}))
+        })
+        .collect();
+    let features: Vec<&str> = FEATURES.into_iter().filter(|_| !chance.one_in(3)).collect();
     json!({"apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "uid": name, "labels": labels},
         "spec": {"taints": taints, "unschedulable": chance.one_in(10)},
-        "status": {"allocatable": allocatable}})
+        "status": {"allocatable": allocatable, "images": images, "declaredFeatures": features}})
+}
+
+/// The state of a pod on a node, with a change of its resources under way in some.
+fn status(chance: &mut Chance, pod: &Value) -> Value {
+    let phase = chance.pick(&["Running", "Running", "Running", "Pending", "Succeeded"]);
+    let mut status = json!({"phase": phase});
+    if chance.one_in(3) {
+        let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+        let statuses: Vec<Value> = containers
+            .map(|container| {
+                let mut one = json!({"name": container["name"], "image": "", "imageID": "",
+                    "ready": true, "restartCount": 0});
+                for field in ["allocatedResources", "resources"] {
+                    if chance.one_in(2) {
+                        let amounts = amounts(chance);
+                        let wrapped = json!({"requests": amounts});
+                        one[field] = if field == "resources" { wrapped } else { amounts };
+                    }
+                }
+                one
+            })
+            .collect();
+        status["containerStatuses"] = json!(statuses);
+    }
+    if chance.one_in(5) {
+        let reason = chance.pick(&["Infeasible", "Deferred"]);
+        let pending = json!({"type": "PodResizePending", "status": "True", "reason": reason});
+        status["conditions"] = json!([pending]);
+    }
+    if pod["spec"].get("resources").is_some() && chance.one_in(2) {
+        status["resources"] = json!({"requests": amounts(chance)});
+        if chance.one_in(2) {
+            status["allocatedResources"] = amounts(chance);
+        }
+    }
+    status
+}
+
+fn amounts(chance: &mut Chance) -> Value {
+    json!({"cpu": chance.pick(&["100m", "700m", "2"]), "memory": chance.pick(&["64Mi", "2Gi"])})
 }
 
 fn pod(chance: &mut Chance, name: &str) -> Value {
@@ -158,6 +217,23 @@ fn pod(chance: &mut Chance, name: &str) -> Value {
     }
     if chance.one_in(8) {
         spec["overhead"] = json!({"cpu": "100m"});
+    }
+    if chance.one_in(8) {
+        // As the API server stores it: it fills in what containers ask for.
+        spec["resources"] = json!({"requests": amounts(chance)});
+    }
+    if chance.one_in(15) {
+        spec["hostNetwork"] = json!(true);
+        spec["hostUsers"] = json!(false);
+        for container in spec["containers"].as_array_mut().into_iter().flatten() {
+            for port in container["ports"].as_array_mut().into_iter().flatten() {
+                port["containerPort"] = port["hostPort"].clone();
+            }
+        }
+    }
+    if chance.one_in(12) {
+        let image = IMAGES[chance.index(IMAGES.len())].0;
+        spec["volumes"] = json!([{"name": "files", "image": {"reference": image}}]);
     }
     spec["tolerations"] = tolerations(chance);
     let mut affinity = json!({});
@@ -180,10 +256,15 @@ fn pod(chance: &mut Chance, name: &str) -> Value {
         }
     }
     let namespace = chance.pick(&["a", "a", "b"]);
-    json!({"apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name, "uid": name, "namespace": namespace,
-            "labels": {"app": chance.pick(&["web", "db", "train"])}},
-        "spec": spec, "status": {"phase": "Pending"}})
+    let mut labels = json!({"app": chance.pick(&["web", "db", "train"])});
+    if chance.one_in(3) {
+        labels["tier"] = json!(chance.pick(&["front", "back"]));
+    }
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "uid": name, "namespace": namespace, "labels": labels},
+        "spec": spec, "status": {"phase": "Pending"}});
+    owners::own(chance, &mut pod);
+    pod
 }
 
 fn container(chance: &mut Chance, name: &str) -> Value {
@@ -197,7 +278,7 @@ fn container(chance: &mut Chance, name: &str) -> Value {
     if chance.one_in(8) {
         requests["nvidia.com/gpu"] = json!(chance.pick(&["1", "2"]));
     }
-    let image = chance.pick(&["a:1", "b", "reg.io/c:2", "d:1"]);
+    let image = IMAGES[chance.index(IMAGES.len())].0;
     let mut made = json!({"name": name, "image": image, "resources": {"requests": requests}});
     if requests.get("nvidia.com/gpu").is_some() {
         made["resources"]["limits"] = json!({"nvidia.com/gpu": requests["nvidia.com/gpu"]});
@@ -206,6 +287,12 @@ fn container(chance: &mut Chance, name: &str) -> Value {
         let port = json!({"containerPort": 80, "hostPort": 8000 + chance.below(2),
             "protocol": chance.pick(&["TCP", "UDP"]), "hostIP": chance.pick(&["", "127.0.0.1"])});
         made["ports"] = json!([port]);
+    }
+    if chance.one_in(15) {
+        let codes = json!({"operator": "In", "values": [1]});
+        let rule = json!({"action": "RestartAllContainers", "exitCodes": codes});
+        made["restartPolicy"] = json!("Never");
+        made["restartPolicyRules"] = json!([rule]);
     }
     made
 }

@@ -1,0 +1,90 @@
+//! Claims on volumes that do not exist yet, against the LimitRanges of their namespace (LimitRanger):
+//! a manifest's own, and those that a workload has made for its pods. Claims of ephemeral volumes are
+//! not looked at.
+
+use phalanx_engine::{Name, VolumeClaim};
+use phalanx_objects::Kind;
+use phalanx_objects::admission::LimitType;
+
+use super::Admission;
+use crate::finding::{Finding, Severity};
+use crate::lower::Lowering;
+use crate::lower::absorb::findings;
+use crate::lower::intern::nanos;
+use crate::lower::settle::{object, workload_kind};
+
+/// The resource that says how large a volume is.
+const STORAGE: &str = "storage";
+
+impl Admission {
+    /// The bound that a claim of a size does not keep, for a sentence.
+    fn breach(&self, namespace: &str, claim: &str, size_nanos: Option<i128>) -> Option<String> {
+        // What asks for no size is refused for that, whatever the ranges say.
+        let size = size_nanos?;
+        self.limits_of(namespace).find_map(|(range, items)| {
+            let of_claims =
+                items.iter().filter(|item| item.r#type == LimitType::PersistentVolumeClaim);
+            of_claims.into_iter().find_map(|item| {
+                let least = item.min.get(STORAGE).filter(|least| nanos(least) > size);
+                let most = item.max.get(STORAGE).filter(|most| nanos(most) < size);
+                match (least, most) {
+                    (Some(least), _) => Some(format!(
+                        "LimitRange {range} wants at least {least} of storage, and the claim {claim} \
+                         asks for less"
+                    )),
+                    (None, Some(most)) => Some(format!(
+                        "LimitRange {range} allows at most {most} of storage, and the claim {claim} \
+                         asks for more"
+                    )),
+                    (None, None) => None,
+                }
+            })
+        })
+    }
+}
+
+impl Lowering {
+    /// Why the API server would refuse a claim that is not made yet, for a sentence.
+    pub(in crate::lower) fn claim_refused(
+        &self,
+        namespace: &Name,
+        name: &str,
+        claim: &VolumeClaim,
+    ) -> Option<String> {
+        let ranges = &self.objects.admission;
+        if !claim.to_come || ranges.limit_ranges.is_empty() {
+            return None;
+        }
+        ranges.breach(namespace, name, claim.size_nanos)
+    }
+
+    /// The claims of the input that the API server would refuse.
+    pub(in crate::lower) fn refused_claims(&self) -> Vec<Finding> {
+        let mut all = Vec::new();
+        for (key, (header, claim)) in &self.storage.claims {
+            let Some(why) = self.claim_refused(&key.0.namespace, &key.0.name, claim) else {
+                continue;
+            };
+            let message = format!("The API server would refuse the claim: {why}.");
+            let note = (Severity::Error, "spec.resources.requests.storage".to_owned(), message);
+            let reference = object(Kind::PersistentVolumeClaim, &key.0);
+            all.extend(findings(&reference, &header.source, vec![note]));
+        }
+        for key in &self.shown.workloads {
+            let Some(record) = self.objects.workloads.get(key) else { continue };
+            let given = record.roles.iter().any(|role| !role.volume_claims.is_empty());
+            // Most workloads have none made.
+            let due = if given { self.due(key, record) } else { continue };
+            let why = record.roles.iter().zip(&due).find_map(|(role, due)| {
+                let mut runs = self.runs(key, record.kind, role, due).into_iter();
+                runs.find_map(|run| self.unclaimed(&key.object.namespace, role, run))
+            });
+            let Some(why) = why else { continue };
+            let message = format!("The API server would refuse the claims of its pods: {why}.");
+            let note = (Severity::Error, "spec".to_owned(), message);
+            let reference = object(workload_kind(key), &key.object);
+            all.extend(findings(&reference, &record.header.source, vec![note]));
+        }
+        all
+    }
+}

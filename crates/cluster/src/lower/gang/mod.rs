@@ -1,0 +1,554 @@
+//! Gangs: pods that start together, whoever declares it. Which pods and roles are of which gang is told
+//! here, and a gang lowered to one group of the engine; what its API says of it is [`spec`]'s.
+
+mod rules;
+mod spec;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use phalanx_engine::{
+    Admits, Change, Fault, Gate, Group, GroupKey, Member, Minimum, Name, PodKey, Reason, Request,
+    Role, Scoped, Shared, Since,
+};
+use phalanx_objects::scheduling::{Scheduling, SchedulingKind};
+use phalanx_objects::{Kind, ObjectRef};
+
+use super::absorb::{change, findings};
+use super::forest::Trees;
+use super::found::Found;
+use super::record::{Life, PodRecord};
+use super::settle::{Planned, distinct, object, workload_kind};
+use super::slice::Note;
+use super::workload::{Marks, Wish, WorkloadRecord};
+use super::{Lowering, Objects};
+use crate::finding::Finding;
+use spec::Spec;
+
+/// What workloads have still to make, each worked out once.
+type AllPlanned = BTreeMap<GroupKey, Arc<Vec<Planned>>>;
+
+/// A member on a node.
+#[derive(Clone, Debug)]
+pub(crate) struct RunningMember {
+    /// Empty where its workload has no roles.
+    pub(crate) role: String,
+    pub(crate) rank: Option<u32>,
+    pub(crate) index: Option<u32>,
+    pub(crate) pod: String,
+    pub(crate) node: String,
+    /// How many devices it holds by its claims.
+    pub(crate) devices: u32,
+}
+
+/// How far groups of groups are followed; Kubernetes allows four levels.
+const CLIMB_MAX: usize = 8;
+
+/// A gang as it was lowered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown {
+    /// Its roles, as the engine numbers them.
+    pub(crate) lines: Vec<Line>,
+    /// Labels that it names as levels.
+    labels: BTreeSet<Name>,
+    /// What there is to say of it.
+    notes: Vec<Note>,
+    /// The object that it is said of.
+    about: Option<ObjectRef>,
+}
+
+/// A role of a gang: pods that are alike.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// The workload and its role, where they have one.
+    pub(crate) of: Option<(GroupKey, u16)>,
+    /// Its pods that exist.
+    pub(crate) pods: Vec<PodKey>,
+    /// The indexes of those that do not.
+    pub(crate) planned: Vec<u32>,
+    /// The pods are on nodes.
+    pub(crate) running: bool,
+    /// They are being deleted there: nothing of the gang runs by them.
+    pub(crate) going: bool,
+}
+
+/// A role under way.
+struct Draft {
+    line: Line,
+    name: Name,
+    /// The part of the gang that it is.
+    part: Option<Name>,
+    request: Shared<Request>,
+    first_rank: u32,
+    members: Vec<(PodKey, Member)>,
+    least: Option<u32>,
+    marks: Option<Box<Marks>>,
+    admits: Option<Box<Admits>>,
+    gates: Box<[Name]>,
+}
+
+impl Draft {
+    fn len(&self) -> u32 {
+        let all = self.line.pods.len() + self.line.planned.len();
+        u32::try_from(all).unwrap_or(u32::MAX)
+    }
+
+    /// Whether its pods count as started.
+    fn counts(&self) -> bool {
+        self.line.running && !self.line.going
+    }
+
+    fn wishes(&self) -> &[Wish] {
+        self.marks.as_deref().map_or(&[], |marks| &marks.wishes)
+    }
+}
+
+impl Lowering {
+    /// The gang that a pod is of.
+    pub(super) fn gang_of_pod(&self, key: &PodKey, record: &PodRecord) -> Option<GroupKey> {
+        let root = self.root_of_pod(record);
+        let whole = root.filter(|root| {
+            self.objects.workloads.get(root).is_some_and(|workload| workload.gang.is_some())
+        });
+        whole.or_else(|| self.marked(&key.0.namespace, record.marks.as_deref()))
+    }
+
+    /// The gang that the pods of a role are of.
+    pub(super) fn gang_of_role(
+        &self,
+        key: &GroupKey,
+        record: &WorkloadRecord,
+        role: usize,
+    ) -> Option<GroupKey> {
+        if record.gang.is_some() {
+            return Some(key.clone());
+        }
+        let marks = record.roles.get(role)?.marks.as_deref();
+        self.marked(&key.object.namespace, marks)
+    }
+
+    /// The gang that marks name: that which is above all others, where it is part of another.
+    fn marked(&self, namespace: &Name, marks: Option<&Marks>) -> Option<GroupKey> {
+        let key = marks?.group_in(namespace)?;
+        if key.kind.as_str() != SchedulingKind::PodGroup.word() {
+            return Some(key);
+        }
+        let parents = self.objects.parents(&key.object);
+        Some(parents.last().map_or(key, |name| composite(namespace, name)))
+    }
+
+    /// Lowers gangs that are marked.
+    /// Answers the trees that objects and labels say there are, where they were looked at.
+    pub(super) fn settle_gangs(&mut self, changes: &mut Vec<Change>) -> Trees {
+        for namespace in std::mem::take(&mut self.dirty.gang_namespaces) {
+            self.mark_gangs_of(&namespace);
+        }
+        let mut dirty = distinct(&mut self.dirty.gangs);
+        if dirty.is_empty() && !self.dirty.trees {
+            return Trees::new();
+        }
+        let shown = self.shown_trees();
+        let trees = if self.dirty.trees { self.said_trees() } else { shown.clone() };
+        // Where nodes are is no matter here: only what levels there are.
+        let alike = shown.len() == trees.len()
+            && shown.iter().zip(&trees).all(|(a, b)| a.0 == b.0 && a.1.is_read_like(b.1));
+        if !alike {
+            dirty.extend(self.shown.gangs.keys().cloned());
+        }
+        // A group that has become part of another is asked through it.
+        let above: Vec<GroupKey> = dirty.iter().filter_map(|key| self.above(key)).collect();
+        dirty.extend(above);
+        let mut planned = AllPlanned::new();
+        for key in distinct(&mut dirty) {
+            self.settle_gang(&key, &trees, &mut planned, changes);
+        }
+        trees
+    }
+
+    pub(super) fn above(&self, key: &GroupKey) -> Option<GroupKey> {
+        if key.kind.as_str() != SchedulingKind::PodGroup.word() {
+            return None;
+        }
+        let parents = self.objects.parents(&key.object);
+        Some(composite(&key.object.namespace, parents.last()?))
+    }
+
+    fn settle_gang(
+        &mut self,
+        key: &GroupKey,
+        trees: &Trees,
+        planned: &mut AllPlanned,
+        changes: &mut Vec<Change>,
+    ) {
+        let mut drafts = Vec::new();
+        let (mut priority, mut since, mut run_max) = (i32::MIN, None::<Since>, None);
+        for (workload, roles) in self.roles_of_gang(key) {
+            let Some(record) = self.objects.workloads.get(&workload).cloned() else { continue };
+            let all = match planned.get(&workload) {
+                Some(known) => known.clone(),
+                None => Arc::new(self.roles(&workload, &record).0),
+            };
+            planned.insert(workload.clone(), Arc::clone(&all));
+            self.plan_roles((&workload, &record), &roles, &all, &mut drafts);
+            if drafts.iter().any(|draft| draft.line.of.as_ref().is_some_and(|of| of.0 == workload))
+            {
+                let named = roles.iter().filter_map(|at| record.roles.get(usize::from(*at)));
+                for role in named {
+                    priority = priority.max(self.priority(&role.priority).0);
+                    run_max = run_max.max(role.run_max_millis);
+                }
+                since = since.into_iter().chain([record.header.since()]).min();
+            }
+        }
+        for pod in self.pods_of_gang(key) {
+            let Some(record) = self.objects.pods.get(&pod).cloned() else { continue };
+            priority = priority.max(self.priority(&record.priority).0);
+            since = since.into_iter().chain([record.header.since()]).min();
+            run_max = run_max.max(record.run_max_millis);
+            self.plan_pod(&pod, &record, key, &mut drafts);
+        }
+        drafts.sort_by_key(|draft| (draft.line.running, draft.line.of.clone(), draft.name.clone()));
+        let old = self.shown.gangs.remove(key);
+        let old_labels = old.as_ref().map(|old| old.labels.clone()).unwrap_or_default();
+        if drafts.is_empty() {
+            self.forget_labels(key, &old_labels, &BTreeSet::new());
+            if old.is_some() {
+                changes.push(Change::Group(key.clone(), None));
+            }
+            return;
+        }
+        let spec = self.spec_of(key, &drafts);
+        let (rules, labels, notes) = self.rules_of(key, &spec, &drafts, trees);
+        self.forget_labels(key, &old_labels, &labels);
+        let gates: BTreeSet<Name> = drafts
+            .iter()
+            .filter(|d| !d.line.running)
+            .flat_map(|d| d.gates.iter().cloned())
+            .collect();
+        let gates: Box<[Name]> = gates.into_iter().collect();
+        let priority = spec.priority.as_ref().map_or(priority, |from| self.priority(from).0);
+        let (roles, whole) = self.roles_with_minima(&spec, &drafts);
+        let group = Group {
+            rules,
+            minimum: if whole || !spec.is_each { Minimum::Gang } else { Minimum::Each },
+            gate: if gates.is_empty() { Gate::Open } else { Gate::Gated(gates) },
+            ..self.group_with(roles, priority, since.unwrap_or(Since::Input(0)), run_max)
+        };
+        changes.push(Change::Group(key.clone(), Some(group)));
+        for (role, draft) in drafts.iter().enumerate() {
+            for (pod, member) in &draft.members {
+                let role = u16::try_from(role).unwrap_or(u16::MAX);
+                let member = Member { role, ..member.clone() };
+                changes.push(Change::Member(pod.clone(), Some(member)));
+                self.shown.gang_of.insert(pod.clone(), key.clone());
+            }
+        }
+        let mut notes = notes;
+        notes.extend(spec.notes.iter().cloned());
+        let about = spec.about.clone();
+        let lines = drafts.into_iter().map(|draft| draft.line).collect();
+        self.shown.gangs.insert(key.clone(), Shown { lines, labels, notes, about });
+    }
+
+    fn forget_labels(&mut self, key: &GroupKey, old: &BTreeSet<Name>, new: &BTreeSet<Name>) {
+        for label in old.difference(new) {
+            change(&mut self.index.levels, label.clone(), key.clone(), false);
+            self.dirty.trees = true;
+        }
+        for label in new.difference(old) {
+            change(&mut self.index.levels, label.clone(), key.clone(), true);
+            self.dirty.trees = true;
+        }
+    }
+
+    /// The keys by which pods name a gang: its own, and of a group of groups those of its groups.
+    fn named_as(&self, key: &GroupKey) -> Vec<GroupKey> {
+        if key.kind.as_str() != SchedulingKind::CompositePodGroup.word() {
+            return vec![key.clone()];
+        }
+        let groups = self.objects.groups_below(&key.object);
+        let kind = Name::new(SchedulingKind::PodGroup.word());
+        groups.into_iter().map(|object| GroupKey { object, kind: kind.clone() }).collect()
+    }
+
+    /// The roles of workloads that are of a gang.
+    fn roles_of_gang(&self, key: &GroupKey) -> BTreeMap<GroupKey, Vec<u16>> {
+        let mut all: BTreeMap<GroupKey, Vec<u16>> = BTreeMap::new();
+        if let Some(record) = self.objects.workloads.get(key).filter(|of| of.gang.is_some()) {
+            let roles = 0..u16::try_from(record.roles.len()).unwrap_or(u16::MAX);
+            all.insert(key.clone(), roles.collect());
+        }
+        for name in self.named_as(key) {
+            for (workload, role) in self.index.gang_roles.get(&name).into_iter().flatten() {
+                let Some(record) = self.objects.workloads.get(workload) else { continue };
+                if self.gang_of_role(workload, record, usize::from(*role)).as_ref() == Some(key) {
+                    all.entry(workload.clone()).or_default().push(*role);
+                }
+            }
+        }
+        all
+    }
+
+    /// The pods of a gang that the engine sees.
+    fn pods_of_gang(&self, key: &GroupKey) -> Vec<PodKey> {
+        let mut all: BTreeSet<PodKey> = BTreeSet::new();
+        if let Some(record) = self.objects.workloads.get(key).filter(|of| of.gang.is_some()) {
+            all.extend(self.owned(key, record).map(|(pod, _)| pod.clone()));
+        }
+        for name in self.named_as(key) {
+            all.extend(self.index.members.get(&name).into_iter().flatten().cloned());
+        }
+        let is = |pod: &PodKey| {
+            let record = self.objects.pods.get(pod);
+            record.is_some_and(|record| {
+                record.life.is_seen() && self.gang_of_pod(pod, record).as_ref() == Some(key)
+            })
+        };
+        all.into_iter().filter(is).collect()
+    }
+
+    /// The pods that workloads have still to make.
+    fn plan_roles(
+        &self,
+        (key, record): (&GroupKey, &WorkloadRecord),
+        roles: &[u16],
+        all: &[Planned],
+        drafts: &mut Vec<Draft>,
+    ) {
+        for planned in all {
+            let Some(role) = record.roles.get(usize::from(planned.at)) else { continue };
+            if !roles.contains(&planned.at) || planned.indexes.is_empty() {
+                continue;
+            }
+            drafts.push(Draft {
+                line: Line {
+                    of: Some((key.clone(), planned.at)),
+                    pods: Vec::new(),
+                    planned: planned.indexes.clone(),
+                    running: false,
+                    going: false,
+                },
+                name: role.name.clone(),
+                part: self.part(role.marks.as_deref(), &role.name),
+                request: planned.role.request.clone(),
+                first_rank: planned.role.first_rank,
+                members: Vec::new(),
+                least: role.least,
+                marks: role.marks.clone(),
+                admits: planned.role.admits.clone(),
+                gates: planned.gates.clone(),
+            });
+        }
+    }
+
+    /// The part of its gang that marks and a role's name say.
+    fn part(&self, marks: Option<&Marks>, role: &Name) -> Option<Name> {
+        let own = marks.and_then(|marks| marks.part.clone());
+        // In a group of groups each group is a part.
+        let named = marks.and_then(|marks| marks.gang.as_ref());
+        let upstream = named.filter(|gang| gang.kind.as_str() == SchedulingKind::PodGroup.word());
+        let group = upstream.map(|gang| gang.name.clone());
+        group.or(own).or_else(|| Some(role.clone()).filter(|name| !name.is_empty()))
+    }
+
+    /// A pod that exists.
+    fn plan_pod(
+        &mut self,
+        key: &PodKey,
+        record: &PodRecord,
+        gang: &GroupKey,
+        drafts: &mut Vec<Draft>,
+    ) {
+        let Some(phase) = super::settle::phase(&record.life) else { return };
+        let running = !phase.is_pending();
+        let going = matches!(record.life, Life::Terminating(..));
+        let parts = self.pod_parts(key, record);
+        let of = parts.parent.clone().zip(parts.seat.as_ref().map(|seat| seat.role));
+        let rank = record.marks.as_deref().and_then(|marks| marks.rank);
+        let own = parts.seat.as_ref().and_then(|seat| seat.rank.or(seat.index));
+        let member = Member {
+            group: gang.clone(),
+            role: 0,
+            index: rank.or(own),
+            phase,
+            claims: parts.claims,
+            expected_end: record.expected_end,
+            nominated: record.nominated.clone(),
+        };
+        let name = parts.seat.as_ref().map_or_else(|| Name::new(""), |seat| seat.name.clone());
+        let part = self.part(record.marks.as_deref(), &name);
+        let fits = |draft: &&mut Draft| {
+            draft.line.of == of
+                && (draft.line.running, draft.line.going) == (running, going)
+                && draft.request == parts.request
+                && draft.part == part
+                && draft.admits == parts.admits
+                && draft.gates == record.shape.gates
+        };
+        if let Some(draft) = drafts.iter_mut().find(fits) {
+            draft.line.pods.push(key.clone());
+            draft.members.push((key.clone(), member));
+            return;
+        }
+        let role = of.as_ref().and_then(|(workload, role)| {
+            self.objects.workloads.get(workload)?.roles.get(usize::from(*role))
+        });
+        drafts.push(Draft {
+            line: Line { of, pods: vec![key.clone()], planned: Vec::new(), running, going },
+            name,
+            part,
+            request: parts.request,
+            first_rank: 0,
+            members: vec![(key.clone(), member)],
+            least: role.and_then(|role| role.least),
+            marks: record.marks.clone().or_else(|| role.and_then(|role| role.marks.clone())),
+            admits: parts.admits,
+            gates: record.shape.gates.clone(),
+        });
+    }
+
+    /// The engine's roles: of each the fewest that must start, and what keeps all of them back while
+    /// there are too few pods. Says whether any must.
+    fn roles_with_minima(&mut self, spec: &Spec, drafts: &[Draft]) -> (Vec<Role>, bool) {
+        let minima = spec::minima(spec, drafts);
+        let incomplete = spec.incomplete(&minima).map(|(subject, detail)| Fault {
+            reason: Reason::GroupIncomplete,
+            subject: self.interned.names.get(&subject),
+            detail: self.interned.names.get(&detail),
+        });
+        let mut whole = false;
+        let mut roles = Vec::with_capacity(drafts.len());
+        for (draft, min) in drafts.iter().zip(&minima.least) {
+            let kept_back = incomplete.clone().filter(|_| !draft.line.running);
+            whole |= *min > 0;
+            roles.push(Role {
+                name: draft.name.clone(),
+                request: draft.request.clone(),
+                min: if draft.line.running { 0 } else { *min },
+                max: draft.len(),
+                segment: None,
+                first_rank: draft.first_rank,
+                admits: match kept_back {
+                    Some(fault) => Some(Box::new(Admits { most: 0, fault })),
+                    None => draft.admits.clone(),
+                },
+            });
+        }
+        (roles, whole || incomplete.is_some())
+    }
+
+    /// What there is to say of gangs.
+    pub(super) fn of_gangs(&self) -> Vec<Finding> {
+        let mut all = Vec::new();
+        for shown in self.shown.gangs.values() {
+            let Some(about) = &shown.about else { continue };
+            let source = self.header(about).map(|header| header.source.clone()).unwrap_or_default();
+            all.extend(findings(about, &source, shown.notes.clone()));
+        }
+        all
+    }
+
+    /// Whether there is a gang of this key.
+    pub(crate) fn is_gang(&self, key: &GroupKey) -> bool {
+        self.shown.gangs.contains_key(key)
+    }
+
+    /// The members of a gang that are on nodes, those that are being deleted left out.
+    pub(crate) fn running_members(&self, key: &GroupKey) -> Vec<RunningMember> {
+        let lines = self.shown.gangs.get(key).into_iter().flat_map(|shown| &shown.lines);
+        let lines = lines.filter(|line| line.running && !line.going);
+        let pods = lines.flat_map(|line| &line.pods);
+        let member = |pod: &PodKey| {
+            let record = self.objects.pods.get(pod)?;
+            let node = record.life.node()?.0.to_string();
+            let root = self.root_of_pod(record);
+            let seat = root.as_ref().and_then(|root| self.seat_of(root, record));
+            let role = seat.as_ref().map_or_else(String::new, |seat| seat.name.to_string());
+            let marked = record.marks.as_deref().and_then(|marks| marks.rank);
+            let rank = marked.or_else(|| seat.as_ref().and_then(|seat| seat.rank));
+            let index = seat.and_then(|seat| seat.index);
+            let claims = self.claims_of(pod, record);
+            let held = claims.iter().filter_map(|found| match found {
+                Found::Named(claim) => self.objects.claims.get(claim)?.held.as_ref(),
+                Found::Nothing | Found::Own(..) | Found::Fault(_) => None,
+            });
+            let devices = held.map(|held| held.devices.len()).sum::<usize>();
+            let devices = u32::try_from(devices).unwrap_or(u32::MAX);
+            let pod = pod.0.name.to_string();
+            Some(RunningMember { role, rank, index, pod, node, devices })
+        };
+        pods.filter_map(member).collect()
+    }
+
+    /// How many pods of a gang are on nodes, those that are being deleted left out.
+    pub(super) fn running_of_gang(&self, shown: &Shown) -> u32 {
+        let lines = shown.lines.iter().filter(|line| line.running && !line.going);
+        u32::try_from(lines.map(|line| line.pods.len()).sum::<usize>()).unwrap_or(u32::MAX)
+    }
+}
+
+impl Objects {
+    fn pod_group_parent(&self, scoped: &Scoped) -> Option<&str> {
+        let record = self.scheduling.get(&(SchedulingKind::PodGroup, scoped.clone()))?;
+        let Scheduling::PodGroup(of) = &*record.object else { return None };
+        of.spec.parent_composite_pod_group_name.as_deref().filter(|name| !name.is_empty())
+    }
+
+    /// The groups of groups above a PodGroup, nearest first.
+    pub(super) fn parents(&self, group: &Scoped) -> Vec<Name> {
+        let mut all: Vec<Name> = Vec::new();
+        let mut next = self.pod_group_parent(group).map(Name::new);
+        while let Some(name) = next.take().filter(|name| !all.contains(name)) {
+            if all.len() >= CLIMB_MAX {
+                break;
+            }
+            let scoped = Scoped { namespace: group.namespace.clone(), name: name.clone() };
+            let record = self.scheduling.get(&(SchedulingKind::CompositePodGroup, scoped));
+            all.push(name);
+            if let Some(Scheduling::CompositePodGroup(of)) = record.map(|record| &*record.object) {
+                let parent = of.spec.parent_composite_pod_group_name.as_deref();
+                next = parent.filter(|name| !name.is_empty()).map(Name::new);
+            }
+        }
+        all
+    }
+
+    /// The PodGroups that a group of groups is above.
+    fn groups_below(&self, composite: &Scoped) -> Vec<Scoped> {
+        let groups = self.scheduling_in(SchedulingKind::PodGroup, &composite.namespace);
+        let below = |scoped: &&Scoped| self.parents(scoped).last() == Some(&composite.name);
+        groups.map(|(scoped, _)| scoped).filter(below).cloned().collect()
+    }
+
+    /// The objects of a kind in a namespace.
+    fn scheduling_in<'s>(
+        &'s self,
+        kind: SchedulingKind,
+        namespace: &'s Name,
+    ) -> impl Iterator<Item = (&'s Scoped, &'s Scheduling)> {
+        let first = (kind, Scoped { namespace: namespace.clone(), name: Name::new("") });
+        let from = self.scheduling.range(first..);
+        from.take_while(move |((of, scoped), _)| *of == kind && scoped.namespace == *namespace)
+            .map(|((_, scoped), record)| (scoped, &*record.object))
+    }
+}
+
+fn composite(namespace: &Name, name: &Name) -> GroupKey {
+    let object = Scoped { namespace: namespace.clone(), name: name.clone() };
+    GroupKey { object, kind: Name::new(SchedulingKind::CompositePodGroup.word()) }
+}
+
+/// The kind of the object that declares a group by its word.
+pub(super) fn kind_of(key: &GroupKey) -> Kind {
+    let word = key.kind.as_str();
+    if word == "pod" {
+        return Kind::Pod;
+    }
+    let of = SchedulingKind::ALL.iter().copied().find(|kind| kind.word() == word);
+    of.map_or_else(|| workload_kind(key), Kind::Scheduling)
+}
+
+/// The object of a group, by its key.
+pub(crate) fn declaring(key: &GroupKey) -> ObjectRef {
+    object(kind_of(key), &key.object)
+}

@@ -1,0 +1,451 @@
+//! What the API that declares a gang says of it: how many of it must start at once, part by part, and
+//! where they are to be. The table of fields is in the guide.
+
+use phalanx_engine::{GroupKey, Name, Scoped};
+use phalanx_objects::ObjectRef;
+use phalanx_objects::scheduling::{
+    GroveTopologyConstraint, KaiTopologyConstraint, PodGroupSpec, Scheduling, SchedulingKind,
+};
+
+use super::super::Lowering;
+use super::super::record::PriorityFrom;
+use super::super::settle::object;
+use super::super::slice::Note;
+use super::super::workload::{LevelName, UNDECLARED, Wish, volcano_wish};
+use super::{Draft, declaring};
+use crate::finding::Severity;
+
+/// What is said of a gang.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Spec {
+    /// Fewest pods of all; none is what parts and roles say.
+    pub(super) min: Option<u32>,
+    pub(super) parts: Vec<Part>,
+    /// Where all of it is to be.
+    pub(super) wishes: Vec<Wish>,
+    pub(super) priority: Option<PriorityFrom>,
+    /// Nothing of it must start at once.
+    pub(super) is_each: bool,
+    /// The object that declares it is not there.
+    pub(super) missing: Option<String>,
+    /// The object that it is said of.
+    pub(super) about: Option<ObjectRef>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// What is said of a part of a gang.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    /// The parts by name that it is made of: itself, or those below it.
+    pub(super) names: Vec<Name>,
+    pub(super) min: Option<u32>,
+    pub(super) wishes: Vec<Wish>,
+}
+
+/// How many must start.
+pub(super) struct Minima {
+    /// Of each role.
+    pub(super) least: Vec<u32>,
+    /// Of all of them, those on nodes included.
+    needed: u64,
+    /// How many there are for that, of parts no more than these need.
+    there: u64,
+}
+
+impl Lowering {
+    pub(super) fn spec_of(&self, key: &GroupKey, drafts: &[Draft]) -> Spec {
+        if let Some(record) = self.objects.workloads.get(key)
+            && let Some(declared) = &record.gang
+        {
+            return Spec {
+                min: declared.min,
+                wishes: declared.wishes.to_vec(),
+                about: Some(declaring(key)),
+                ..Spec::default()
+            };
+        }
+        let pods = drafts.iter().flat_map(|draft| &draft.line.pods);
+        let first = pods.min().map(|pod| object(phalanx_objects::Kind::Pod, &pod.0));
+        let of = drafts.iter().find_map(|draft| draft.line.of.as_ref());
+        let about = first.or_else(|| of.map(|(workload, _)| declaring(workload)));
+        let kinds = SchedulingKind::ALL.iter().copied();
+        let Some(kind) = kinds.into_iter().find(|kind| kind.word() == key.kind.as_str()) else {
+            return Spec { about, ..self.undeclared(key, drafts) };
+        };
+        let found = match kind {
+            SchedulingKind::Templates => self.in_workload(key),
+            SchedulingKind::CompositePodGroup => Some(self.composite(key)),
+            SchedulingKind::PodGroup
+            | SchedulingKind::KueueWorkload
+            | SchedulingKind::Coscheduling
+            | SchedulingKind::VolcanoPodGroup
+            | SchedulingKind::KaiPodGroup
+            | SchedulingKind::PodGang
+            | SchedulingKind::KueueTopology
+            | SchedulingKind::KaiTopology
+            | SchedulingKind::HyperNode
+            | SchedulingKind::ComputeDomain => {
+                let record = self.objects.scheduling.get(&(kind, key.object.clone()));
+                record.and_then(|record| of_object(&record.object))
+            }
+        };
+        if let Some(spec) = found {
+            return Spec { about: Some(declaring(key)), ..spec };
+        }
+        let own = drafts.iter().any(|draft| draft.least.is_some());
+        let marked = marked_min(drafts);
+        if own || marked.is_some() {
+            return Spec { min: marked, about, ..Spec::default() };
+        }
+        let missing = format!("{} {}", kind.as_str(), key.object.name);
+        let message = format!(
+            "{missing} ({}) is not in the input. The pods that name it wait until it is there.",
+            kind.group()
+        );
+        let notes = vec![(Severity::Warning, String::new(), message)];
+        Spec { missing: Some(missing), notes, about, ..Spec::default() }
+    }
+
+    /// A gang that marks of its pods alone declare: what they say, and Kueue's Workload for it.
+    fn undeclared(&self, key: &GroupKey, drafts: &[Draft]) -> Spec {
+        debug_assert_eq!(key.kind.as_str(), UNDECLARED);
+        let kueue = (SchedulingKind::KueueWorkload, key.object.clone());
+        let record = self.objects.scheduling.get(&kueue);
+        let mut spec = Spec { min: marked_min(drafts), ..Spec::default() };
+        let Some(Scheduling::KueueWorkload(of)) = record.map(|record| &*record.object) else {
+            return spec;
+        };
+        let counts = of.spec.pod_sets.iter().map(|set| set.min_count.unwrap_or(set.count));
+        let total: i64 = counts.map(i64::from).sum();
+        spec.min = spec.min.or((total >= 0).then(|| u32::try_from(total).unwrap_or(u32::MAX)));
+        let [only] = of.spec.pod_sets.as_slice() else { return spec };
+        let request = only.topology_request.iter();
+        for request in request {
+            let at = "spec.podSets[0].topologyRequest";
+            let mut add = |level: &Option<String>, required: bool, field: &str| {
+                spec.wishes.extend(level.as_deref().map(|label| by_label(label, required, field)));
+            };
+            add(&request.required, true, &format!("{at}.required"));
+            add(&request.preferred, false, &format!("{at}.preferred"));
+            let slices = request.pod_set_slice_required_topology.as_deref();
+            let size = request.pod_set_slice_size.and_then(|size| u32::try_from(size).ok());
+            spec.wishes.extend(slices.map(|label| Wish {
+                segment: size,
+                ..by_label(label, true, &format!("{at}.podSetSliceRequiredTopology"))
+            }));
+        }
+        spec
+    }
+
+    /// A group of the first version of Workload, `NAME.GROUP` or `NAME.GROUP.KEY`.
+    fn in_workload(&self, key: &GroupKey) -> Option<Spec> {
+        let namespace = &key.object.namespace;
+        let mut templates = self.objects.scheduling_in(SchedulingKind::Templates, namespace);
+        templates.find_map(|(scoped, object)| {
+            let Scheduling::Templates(of) = object else { return None };
+            let rest = key.object.name.strip_prefix(scoped.name.as_str())?.strip_prefix('.')?;
+            let is = |group: &&PodGroupSpec| {
+                rest.strip_prefix(group.name.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            of.spec.pod_groups.iter().find(is).map(upstream)
+        })
+    }
+
+    /// A group of groups: each group is a part, and so is each group of groups below it.
+    fn composite(&self, key: &GroupKey) -> Spec {
+        let mut spec = Spec::default();
+        let mut groups = self.objects.groups_below(&key.object);
+        groups.sort();
+        let own = (SchedulingKind::CompositePodGroup, key.object.clone());
+        let own = match self.objects.scheduling.get(&own).map(|record| &*record.object) {
+            Some(Scheduling::CompositePodGroup(of)) => Some(&of.spec),
+            Some(_) | None => None,
+        };
+        let Some(own) = own else {
+            let missing = format!("CompositePodGroup {}", key.object.name);
+            return Spec { missing: Some(missing), ..spec };
+        };
+        spec.wishes = constraints(own);
+        spec.priority = priority(own);
+        let policy = own.scheduling_policy.gang.as_ref();
+        let at_once = policy.map_or(0, |gang| usize::try_from(gang.min_group_count).unwrap_or(0));
+        spec.is_each = policy.is_none();
+        let mut below: std::collections::BTreeMap<Name, Vec<Name>> = Default::default();
+        for (at, scoped) in groups.iter().enumerate() {
+            let record = self.objects.scheduling.get(&(SchedulingKind::PodGroup, scoped.clone()));
+            let Some(Scheduling::PodGroup(of)) = record.map(|record| &*record.object) else {
+                continue;
+            };
+            // Of groups that need not start the first are taken as those that must.
+            let least = of.spec.min_count().and_then(|min| u32::try_from(min).ok());
+            let min = if policy.is_some() && at >= at_once { Some(0) } else { least };
+            let names = vec![scoped.name.clone()];
+            spec.parts.push(Part { names, min, wishes: constraints(&of.spec) });
+            for parent in self.objects.parents(scoped) {
+                below.entry(parent).or_default().push(scoped.name.clone());
+            }
+        }
+        for (name, names) in below.into_iter().filter(|(name, _)| *name != key.object.name) {
+            let scoped = Scoped { namespace: key.object.namespace.clone(), name };
+            let record = self.objects.scheduling.get(&(SchedulingKind::CompositePodGroup, scoped));
+            if let Some(Scheduling::CompositePodGroup(of)) = record.map(|record| &*record.object) {
+                spec.parts.push(Part { names, min: None, wishes: constraints(&of.spec) });
+            }
+        }
+        spec
+    }
+}
+
+/// The fewest pods that marks of pods say, where they do.
+fn marked_min(drafts: &[Draft]) -> Option<u32> {
+    let named = drafts.iter().filter_map(|draft| draft.marks.as_deref()?.gang.as_ref()?.min);
+    named.max()
+}
+
+/// What an object says of the gang that it is.
+fn of_object(object: &Scheduling) -> Option<Spec> {
+    match object {
+        Scheduling::PodGroup(of) => Some(upstream(&of.spec)),
+        Scheduling::Coscheduling(of) => {
+            let annotated =
+                of.metadata.annotations.get("gang.scheduling.koordinator.sh/min-available");
+            let annotated = annotated.and_then(|least| least.parse().ok());
+            let min = u32::try_from(of.spec.min_member).ok().filter(|min| *min > 0).or(annotated);
+            Some(Spec { min: Some(min.unwrap_or(1)), ..Spec::default() })
+        }
+        Scheduling::VolcanoPodGroup(of) => Some(volcano(of)),
+        Scheduling::KaiPodGroup(of) => Some(kai(of)),
+        Scheduling::PodGang(of) => Some(grove(of)),
+        Scheduling::CompositePodGroup(_)
+        | Scheduling::Templates(_)
+        | Scheduling::KueueWorkload(_)
+        | Scheduling::KueueTopology(_)
+        | Scheduling::KaiTopology(_)
+        | Scheduling::HyperNode(_)
+        | Scheduling::ComputeDomain(_) => None,
+    }
+}
+
+fn upstream(of: &PodGroupSpec) -> Spec {
+    let min = of.min_count().map(|min| u32::try_from(min).unwrap_or(0));
+    Spec {
+        min: Some(min.unwrap_or(0)),
+        is_each: min.is_none(),
+        wishes: constraints(of),
+        priority: priority(of),
+        ..Spec::default()
+    }
+}
+
+fn priority(of: &PodGroupSpec) -> Option<PriorityFrom> {
+    let value = of.priority.map(PriorityFrom::Value);
+    value.or_else(|| class(&of.priority_class_name))
+}
+
+fn class(name: &str) -> Option<PriorityFrom> {
+    (!name.is_empty()).then(|| PriorityFrom::Class(Name::new(name)))
+}
+
+fn constraints(of: &PodGroupSpec) -> Vec<Wish> {
+    let keys = of.scheduling_constraints.iter().flat_map(|of| &of.topology);
+    keys.map(|of| by_label(&of.key, true, "spec.schedulingConstraints.topology")).collect()
+}
+
+fn by_label(label: &str, required: bool, field: &str) -> Wish {
+    let level = LevelName::Label(Name::new(label));
+    Wish { level, required, segment: None, field: Name::new(field) }
+}
+
+fn number(of: Option<i32>) -> Option<u32> {
+    of.and_then(|number| u32::try_from(number).ok())
+}
+
+fn volcano(of: &phalanx_objects::scheduling::VolcanoPodGroup) -> Spec {
+    let spec = &of.spec;
+    let mut wishes: Vec<Wish> = Vec::new();
+    let own = spec.network_topology.as_ref();
+    wishes.extend(own.and_then(|of| volcano_wish(of, "spec.networkTopology")));
+    for (at, part) in spec.sub_group_policy.iter().enumerate() {
+        let field = format!("spec.subGroupPolicy[{at}].networkTopology");
+        let wish = part.network_topology.as_ref().and_then(|of| volcano_wish(of, &field));
+        let segment = number(part.sub_group_size).filter(|size| *size > 0);
+        wishes.extend(wish.map(|wish| Wish { segment, ..wish }));
+    }
+    let by_task: i64 = spec.min_task_member.values().copied().map(i64::from).sum();
+    // A minimum below the sum of those of the tasks means any so many pods.
+    let parts = spec.min_task_member.iter().filter(|_| i64::from(spec.min_member) >= by_task);
+    let part = |(name, min): (&String, &i32)| Part {
+        names: vec![Name::new(name)],
+        min: number(Some(*min)),
+        wishes: Vec::new(),
+    };
+    Spec {
+        min: number(Some(spec.min_member)),
+        parts: parts.map(part).collect(),
+        wishes,
+        priority: class(&spec.priority_class_name),
+        ..Spec::default()
+    }
+}
+
+fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
+    let spec = &of.spec;
+    let wishes = kai_wishes(spec.topology_constraint.as_ref(), "spec.topologyConstraint");
+    let mut parts = Vec::new();
+    for (at, sub) in spec.sub_groups.iter().enumerate() {
+        let field = format!("spec.subGroups[{at}].topologyConstraint");
+        let is_leaf = !spec.sub_groups.iter().any(|other| other.parent.as_ref() == Some(&sub.name));
+        let mut names = vec![Name::new(&sub.name)];
+        let mut known = 0;
+        // Those below it, level by level.
+        while known < names.len() {
+            let above = names[known].to_string();
+            let below =
+                spec.sub_groups.iter().filter(|other| other.parent.as_ref() == Some(&above));
+            for name in below.map(|other| Name::new(&other.name)) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            known += 1;
+        }
+        let min = if is_leaf { number(sub.min_member) } else { None };
+        let wishes = kai_wishes(sub.topology_constraint.as_ref(), &field);
+        parts.push(Part { names, min, wishes });
+    }
+    let min = number(spec.min_member);
+    let none = spec.sub_groups.is_empty();
+    Spec {
+        min: if none { Some(min.unwrap_or(0)) } else { min },
+        is_each: none && min.unwrap_or(0) == 0,
+        parts,
+        wishes,
+        priority: class(&spec.priority_class_name),
+        ..Spec::default()
+    }
+}
+
+fn kai_wishes(of: Option<&KaiTopologyConstraint>, field: &str) -> Vec<Wish> {
+    let Some(of) = of else { return Vec::new() };
+    let level = |label: &str| LevelName::OfKai(Name::new(&of.topology), Name::new(label));
+    let asked = [
+        (of.required_topology_level.as_str(), true, "requiredTopologyLevel"),
+        (of.preferred_topology_level.as_str(), false, "preferredTopologyLevel"),
+    ];
+    let given = asked.into_iter().filter(|(label, ..)| !label.is_empty());
+    let wish = |(label, required, name): (&str, bool, &str)| Wish {
+        level: level(label),
+        required,
+        segment: None,
+        field: Name::new(&format!("{field}.{name}")),
+    };
+    given.map(wish).collect()
+}
+
+fn grove(of: &phalanx_objects::scheduling::PodGang) -> Spec {
+    let spec = &of.spec;
+    let mut parts = Vec::new();
+    for (at, group) in spec.pod_groups.iter().enumerate() {
+        let field = format!("spec.podgroups[{at}].topologyConstraint.packConstraint");
+        let wishes = grove_wishes(group.topology_constraint.as_ref(), &field);
+        let names = vec![Name::new(&group.name)];
+        parts.push(Part { names, min: number(Some(group.min_replicas)), wishes });
+    }
+    for (at, config) in spec.topology_constraint_group_configs.iter().enumerate() {
+        let field = format!("spec.topologyConstraintGroupConfigs[{at}].topologyConstraint");
+        let wishes = grove_wishes(config.topology_constraint.as_ref(), &field);
+        let names = config.pod_group_names.iter().map(|name| Name::new(name)).collect();
+        parts.push(Part { names, min: None, wishes });
+    }
+    Spec {
+        min: None,
+        parts,
+        wishes: grove_wishes(
+            spec.topology_constraint.as_ref(),
+            "spec.topologyConstraint.packConstraint",
+        ),
+        priority: class(&spec.priority_class_name),
+        ..Spec::default()
+    }
+}
+
+fn grove_wishes(of: Option<&GroveTopologyConstraint>, field: &str) -> Vec<Wish> {
+    let Some(pack) = of.and_then(|of| of.pack_constraint.as_ref()) else { return Vec::new() };
+    let required = pack.required.as_deref().map(|label| by_label(label, true, field));
+    let preferred = pack.preferred.as_deref().map(|label| by_label(label, false, field));
+    required.into_iter().chain(preferred).collect()
+}
+
+fn total(counts: impl Iterator<Item = u32>) -> u32 {
+    counts.fold(0, u32::saturating_add)
+}
+
+/// How many of each role must start, those on nodes counted as long as they stay: first what each part needs, then what all
+/// of it does, role by role.
+pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
+    let mut least = vec![0_u32; drafts.len()];
+    let (mut needed, mut there) = (0_u64, 0_u64);
+    let running = |is: &dyn Fn(&Draft) -> bool| -> u32 {
+        total(drafts.iter().filter(|d| d.counts() && is(d)).map(Draft::len))
+    };
+    let take = |least: &mut [u32], wanted: u32, is: &dyn Fn(&Draft) -> bool| -> u32 {
+        let mut left = wanted;
+        for (at, draft) in drafts.iter().enumerate().filter(|(_, d)| !d.line.running && is(d)) {
+            let more = left.min(draft.len() - least[at]);
+            least[at] += more;
+            left -= more;
+        }
+        left
+    };
+    if spec.min.is_none() && spec.parts.iter().all(|part| part.min.is_none()) {
+        for at in 0..drafts.len() {
+            let draft = &drafts[at];
+            if draft.line.running {
+                continue;
+            }
+            let of = &draft.line.of;
+            let on_nodes = running(&|other| of.is_some() && other.line.of == *of);
+            least[at] = match draft.least {
+                Some(own) => own.saturating_sub(on_nodes).min(draft.len()),
+                None => draft.len(),
+            };
+        }
+        let all = least.iter().map(|n| u64::from(*n)).sum();
+        return Minima { least, needed: all, there: all };
+    }
+    for part in &spec.parts {
+        let Some(min) = part.min else { continue };
+        let is = |draft: &Draft| draft.part.as_ref().is_some_and(|name| part.names.contains(name));
+        let on_nodes = running(&is).min(min);
+        let left = take(&mut least, min - on_nodes, &is);
+        needed += u64::from(min);
+        there += u64::from(min - left);
+    }
+    if let Some(min) = spec.min {
+        let so_far: u32 = running(&|_| true).saturating_add(total(least.iter().copied()));
+        let left = take(&mut least, min.saturating_sub(so_far), &|_| true);
+        let of_all = u64::from(min);
+        let has = of_all - u64::from(left);
+        if of_all > needed {
+            there = has.min(there + (of_all - needed));
+            needed = of_all;
+        }
+    }
+    Minima { least, needed, there }
+}
+
+impl Spec {
+    /// What to say where there are too few pods, or the object that declares it is not there.
+    pub(super) fn incomplete(&self, minima: &Minima) -> Option<(String, String)> {
+        if let Some(missing) = &self.missing {
+            return Some((format!("{missing} does not exist"), String::new()));
+        }
+        (minima.there < minima.needed).then(|| {
+            let verb = if minima.there == 1 { "is" } else { "are" };
+            let text =
+                format!("it needs {} pods, of which {} {verb} there", minima.needed, minima.there);
+            (text, String::new())
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! Sentences about groups that start whole: the place that comes nearest, and what is missing there.
+
+use phalanx_engine::{GroupFacts, Name};
+
+use super::sentence::Words;
+use super::{count, list};
+use crate::view::{LevelView, PlaceView};
+
+/// Most domains that are named one by one.
+const NAMED_MAX: usize = 6;
+
+/// How many members of a group fit together, and where.
+pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
+    let pods = count(u64::from(facts.of), "pod", "pods");
+    let fit = match &facts.place {
+        Some((topology, path)) => format!(
+            "best place is {} of topology {}, where {} of {pods} fit together",
+            path_of(path),
+            topology.0,
+            facts.fit
+        ),
+        None => format!("{} of {pods} fit together", facts.fit),
+    };
+    let role = words.role.as_ref().map(|role| format!(" (a {role})")).unwrap_or_default();
+    // What the rows after this one say is of that pod, with the others where they would be.
+    let next = match facts.fit {
+        0 => String::new(),
+        _ => format!("; with those seated, the next pod{role} finds no place"),
+    };
+    format!("{fit}, and the group starts whole or not at all{next}")
+}
+
+/// A domain by its path from the widest level down: `block-1/rack-2`.
+pub(crate) fn path_of(path: &[Option<Name>]) -> String {
+    let parts = path.iter().map(|part| part.as_deref().unwrap_or("?"));
+    parts.collect::<Vec<&str>>().join("/")
+}
+
+/// What a group uses of a tree: `racks: rack r2; node n3 and n4 (1 of 2 pairs of neighbours cross)`.
+pub fn place(view: &PlaceView, pairs: usize) -> String {
+    let level = |level: &LevelView| {
+        let names = &level.domains;
+        let domains = match names.len() {
+            0 => "none".to_owned(),
+            1..=NAMED_MAX => list(names),
+            many => format!("{many} domains"),
+        };
+        let crossing = match &level.busiest {
+            Some(busiest) if names.len() > 2 => format!(
+                " ({} of {pairs} pairs of neighbours cross; most, {}, at {busiest})",
+                level.crossings, level.busiest_crossings
+            ),
+            Some(_) => format!(" ({} of {pairs} pairs of neighbours cross)", level.crossings),
+            None => String::new(),
+        };
+        format!("{} {domains}{crossing}", level.level)
+    };
+    let levels: Vec<String> = view.levels.iter().map(level).collect();
+    format!("topology {}: {}", view.topology, levels.join("; "))
+}

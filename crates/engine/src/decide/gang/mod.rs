@@ -1,0 +1,219 @@
+//! Groups that are placed whole or not at all: where, with the devices of all members chosen together.
+//!
+//! First [`place`](place) finds an arrangement by counting: the lowest domain that holds the group,
+//! tightest first. Small questions are then gone through one by one ([`joint`](joint)), which finds
+//! whatever there is and the cheapest of it. What a rule of topology means for a seat, and what all
+//! seats span, is [`spans`](spans)'s.
+
+mod counted;
+mod joint;
+mod place;
+mod short;
+mod spans;
+
+use std::sync::Arc;
+
+use super::search::Fit;
+use super::trial::{Found, Opening, Trial};
+use crate::cost::Cost;
+use crate::decision::{Act, Proof, Short, Verdict, Why};
+use crate::name::GroupKey;
+use crate::state::Forest;
+use joint::Joint;
+use spans::Spans;
+
+/// Ways to seat a group that are gone through one by one: nodes to the power of members, at most. Each
+/// is a look at a node, some microseconds; a plan may hold thousands of groups.
+const WAYS_MAX: u64 = 4096;
+
+/// The members that must start together, each with its node and fit.
+struct Arranged {
+    seats: Vec<(u32, Fit)>,
+    proof: Proof,
+}
+
+/// Why no arrangement was found, and whether there is none.
+struct Unplaced {
+    why: Arc<Why>,
+    proven: bool,
+}
+
+impl Trial<'_> {
+    /// Places a group whole, or none of it; then as many more of its members as there is room for.
+    pub(super) fn gang(&mut self, key: &GroupKey, slot: u32, openings: &[Opening]) -> Verdict {
+        let (needed, more) = self.needed(slot, openings);
+        if let Some(why) = self.kept_back(slot, openings, &needed) {
+            return self.not_whole(slot, why);
+        }
+        let forest = self.forest();
+        let spans = self.spans(&forest, slot);
+        let start = self.mark();
+        let arranged = match self.arrange(slot, &needed, &spans) {
+            Ok(arranged) => arranged,
+            Err(Unplaced { why, proven }) => {
+                self.roll_back(start);
+                return if proven { self.not_whole(slot, why) } else { self.gave_up(why) };
+            }
+        };
+        let proof = arranged.proof;
+        let mut found = self.take_all(slot, &needed, arranged.seats);
+        let mut spans = self.spans(&forest, slot);
+        for (opening, (_, node)) in needed.iter().zip(&found) {
+            spans.seat(opening, *node, true);
+        }
+        let short = self.grow(slot, &more, &mut spans, &mut found);
+        if found.is_empty()
+            && let Some(short) = short
+        {
+            return self.not_whole(slot, short.why);
+        }
+        let cost = found.iter().fold(Cost::default(), |sum, (one, _)| sum.and(one.cost));
+        let cost = Cost { topology: spans.cost(), ..cost };
+        let optimal = found.iter().map(|(one, _)| one.proof).fold(proof, Proof::max);
+        let seats = found.into_iter().map(|(one, _)| one.seat).collect();
+        self.act(Act::Place(key.clone(), seats, cost));
+        Verdict::Placed { cost, optimal, short }
+    }
+
+    /// Why a group is not tried at all, or could not be made whole.
+    fn kept_back(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        needed: &[Opening],
+    ) -> Option<Arc<Why>> {
+        self.gated(slot, openings)
+            .or_else(|| needed.iter().find_map(|opening| self.kept_out(slot, opening)))
+    }
+
+    fn forest(&mut self) -> Arc<Forest> {
+        let version = (self.state.clock.topology, self.state.clock.node_set);
+        let Some(caches) = self.caches.as_deref_mut() else {
+            return Arc::new(Forest::of(self.state));
+        };
+        if let Some((known, forest)) = &caches.forest
+            && *known == version
+        {
+            return Arc::clone(forest);
+        }
+        let forest = Arc::new(Forest::of(self.state));
+        caches.forest = Some((version, Arc::clone(&forest)));
+        forest
+    }
+
+    fn spans<'f>(&self, forest: &'f Forest, slot: u32) -> Spans<'f> {
+        let rules = self.state.groups.at(slot).fact.as_ref().map_or(&[][..], |fact| &fact.rules);
+        spans::with_running(Spans::new(forest, rules), self.state, slot)
+    }
+
+    /// The members without which the group does not start, and those that it may have beyond.
+    fn needed(&self, slot: u32, openings: &[Opening]) -> (Vec<Opening>, Vec<Opening>) {
+        let roles = self.state.groups.at(slot).fact.as_ref().map_or(&[][..], |fact| &fact.roles);
+        let least = roles.iter().enumerate().map(|(at, role)| {
+            role.min.saturating_sub(role.max.saturating_sub(self.state.missing_in_role(slot, at)))
+        });
+        let least: Vec<u32> = least.collect();
+        let is_needed = |opening: &Opening| {
+            least.get(usize::from(opening.role)).is_some_and(|least| opening.before < *least)
+        };
+        openings.iter().cloned().partition(is_needed)
+    }
+
+    /// Finds where all of these go. Nothing is taken afterwards.
+    fn arrange(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        spans: &Spans<'_>,
+    ) -> Result<Arranged, Unplaced> {
+        let start = self.mark();
+        let counted = self.by_counting(slot, openings, spans);
+        self.roll_back(start);
+        let nodes = self.ranks.slots().len() as u64;
+        let ways = u32::try_from(openings.len()).ok().and_then(|n| nodes.checked_pow(n));
+        let few = ways.is_some_and(|ways| ways <= WAYS_MAX);
+        if few {
+            let joint = Joint::new(slot, openings, spans.clone(), self.effort.steps);
+            let outcome = joint.search(self);
+            if !outcome.cut {
+                return match outcome.best {
+                    Some((_, seats)) => Ok(Arranged { seats, proof: Proof::Proven }),
+                    None => {
+                        let (near, _) = self.nearest_place(slot, openings, spans);
+                        let why = self.whole_does_not_fit(openings, &near, outcome.most);
+                        Err(Unplaced { why, proven: true })
+                    }
+                };
+            }
+            // What was found before the bound may be dearer than what counting gives.
+            let cheaper =
+                |found: &(Cost, Vec<_>)| counted.as_ref().is_none_or(|(least, _)| found.0 < *least);
+            if let Some((_, seats)) = outcome.best.filter(cheaper) {
+                return Ok(Arranged { seats, proof: Proof::Bounded });
+            }
+        }
+        if let Some((_, seats)) = counted {
+            return Ok(Arranged { seats, proof: Proof::Bounded });
+        }
+        self.by_the_nearest(slot, openings, spans)
+    }
+
+    /// What the place that comes nearest gives: an arrangement after all, or why there is none.
+    fn by_the_nearest(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        spans: &Spans<'_>,
+    ) -> Result<Arranged, Unplaced> {
+        let (near, seats) = self.nearest_place(slot, openings, spans);
+        let all: Option<Vec<(u32, Fit)>> = seats.into_iter().collect();
+        if let Some(seats) = all {
+            return Ok(Arranged { seats, proof: Proof::Bounded });
+        }
+        let proven = self.is_counted(slot, openings, spans);
+        Err(Unplaced { why: self.whole_does_not_fit(openings, &near, 0), proven })
+    }
+
+    fn take_all(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        seats: Vec<(u32, Fit)>,
+    ) -> Vec<(Found, u32)> {
+        let mut found = Vec::with_capacity(seats.len());
+        for (opening, (node, fit)) in openings.iter().zip(seats) {
+            found.push((self.take(slot, opening, node, fit), node));
+        }
+        found
+    }
+
+    /// Places members beyond the minimum, one after the other; says what is missing at the end.
+    fn grow(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        spans: &mut Spans<'_>,
+        found: &mut Vec<(Found, u32)>,
+    ) -> Option<Short> {
+        let mut missing = 0;
+        let mut first: Option<Arc<Why>> = None;
+        let mut full = None;
+        for opening in openings {
+            if full != Some(opening.role) {
+                let kept_out = self.kept_out(slot, opening);
+                match kept_out.map_or_else(|| self.one_more(slot, opening, spans), Err) {
+                    Ok(one) => {
+                        found.push(one);
+                        continue;
+                    }
+                    Err(why) => {
+                        full = Some(opening.role);
+                        first.get_or_insert(why);
+                    }
+                }
+            }
+            missing += 1;
+        }
+        first.map(|why| Short { missing, why })
+    }
+}

@@ -1,0 +1,310 @@
+//! Why a group does not fit whole: the place that comes nearest, how many fit there, and what stands in
+//! the way of the next.
+
+use std::sync::Arc;
+
+use super::super::search::{Ask, Fit};
+use super::super::trial::{Emptied, Opening, Trial};
+use super::counted::{Room, allowed};
+use super::place::{classes, is_coupled, len};
+use super::spans::{Named, Spans};
+use crate::decide::Caches;
+use crate::decision::{Example, Facts, GroupFacts, Tally, Verdict, Why};
+use crate::reason::Reason;
+use crate::state::State;
+
+/// Places that are looked at one by one for how many members fit.
+const PLACES_MAX: usize = 16;
+
+/// By opening the node and what it gets there; none where it finds no seat.
+type Seats = Vec<Option<(u32, Fit)>>;
+
+/// A place, with the members that fit there and what the first of the others meets.
+pub(super) struct Nearest {
+    place: Named,
+    fit: u32,
+    /// Members that run already.
+    running: u32,
+    /// Role of the first that finds no seat.
+    role: u16,
+    why: Option<Arc<Why>>,
+}
+
+impl Trial<'_> {
+    /// The place in which most members fit, with the seats that they get there.
+    pub(super) fn nearest_place(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        spans: &Spans<'_>,
+    ) -> (Nearest, Seats) {
+        let start = self.mark();
+        let mut best: Option<(Nearest, Seats)> = None;
+        for (place, nodes) in self.roomiest(slot, openings, spans) {
+            let seats = self.as_many_as_fit(slot, openings, &mut spans.clone(), &nodes);
+            let fit = seats.iter().flatten().count() as u32;
+            if best.as_ref().is_none_or(|(best, _)| fit > best.fit) {
+                let next = seats.iter().position(Option::is_none).unwrap_or_default();
+                let next = openings.get(next).cloned();
+                let why = next.as_ref().map(|next| self.stands_in_the_way(slot, next));
+                let (running, role) = (spans.seats(), next.map_or(0, |next| next.role));
+                best = Some((Nearest { place, fit, running, role, why }, seats));
+            }
+            self.roll_back(start);
+        }
+        best.unwrap_or_else(|| {
+            let why = openings.first().map(|next| self.stands_in_the_way(slot, next));
+            let (running, role) = (spans.seats(), openings.first().map_or(0, |next| next.role));
+            (Nearest { place: None, fit: 0, running, role, why }, vec![None; openings.len()])
+        })
+    }
+
+    /// The account for a group whose members don't fit together; `most` of its members were seen to,
+    /// wherever.
+    pub(super) fn whole_does_not_fit(
+        &mut self,
+        openings: &[Opening],
+        near: &Nearest,
+        most: usize,
+    ) -> Arc<Why> {
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let of = near.running + u32::try_from(openings.len()).unwrap_or(u32::MAX);
+        match &near.why {
+            // Where none fits anywhere, or its object stands in the way, that says it all.
+            Some(why) if is_of_object(why) => Arc::clone(why),
+            Some(why)
+                if near.fit.max(most) == 0 && near.running == 0 && self.is_everywhere(why) =>
+            {
+                Arc::clone(why)
+            }
+            why => {
+                // More may fit elsewhere than counting sees here: that place has no name.
+                let place = near.place.clone().filter(|_| near.fit >= most);
+                let (fit, role) = (near.running + near.fit.max(most), near.role);
+                Arc::new(short(GroupFacts { fit, of, place, role }, why.as_deref()))
+            }
+        }
+    }
+
+    /// The verdict on a group of which no arrangement was found, though there may be one.
+    pub(super) fn gave_up(&self, why: Arc<Why>) -> Verdict {
+        Verdict::GaveUp(why, self.effort)
+    }
+
+    /// The verdict on a group of which nothing is placed: whether it waits, or would not fit the
+    /// emptied cluster either.
+    pub(super) fn not_whole(&mut self, slot: u32, why: Arc<Why>) -> Verdict {
+        let refused = match why.never {
+            Some(_) => None,
+            None => self.never_whole(slot),
+        };
+        self.not_placed(match refused {
+            None => why,
+            never => Arc::new(Arc::unwrap_or_clone(why).refused(never)),
+        })
+    }
+
+    /// The account for a member beyond those that must start together. Where it is a rule of the
+    /// group that keeps it out, the group's says so.
+    pub(super) fn no_more(
+        &mut self,
+        slot: u32,
+        ask: &Ask,
+        opening: &Opening,
+        spans: &Spans<'_>,
+    ) -> Arc<Why> {
+        let why = self.not_found(ask, opening);
+        if is_of_object(&why) || self.is_everywhere(&why) {
+            return why;
+        }
+        let roles = self.state.groups.at(slot).fact.as_ref().map_or(&[][..], |fact| &fact.roles);
+        let of = roles.iter().map(|role| role.max).fold(0, u32::saturating_add);
+        let place =
+            spans.widest(self.ranks.slots()).into_iter().next().and_then(|(place, _)| place);
+        let facts = GroupFacts { fit: spans.seats(), of, place, role: opening.role };
+        Arc::new(short(facts, Some(&why)))
+    }
+
+    /// Whether an account speaks of every node.
+    fn is_everywhere(&self, why: &Why) -> bool {
+        let told: usize = why.tally.iter().map(|one| one.nodes as usize).sum();
+        told == self.ranks.slots().len()
+    }
+
+    /// What stays in a group's way in the healed and emptied cluster; nothing if it would fit there
+    /// whole. What depends on pods elsewhere, on volumes or on pools that are being republished is not
+    /// held against it.
+    fn never_whole(&mut self, slot: u32) -> Option<Arc<Tally>> {
+        let known = match std::mem::replace(&mut self.emptied, Emptied::Here) {
+            Emptied::Here => return None,
+            Emptied::Unknown => Box::new((self.state.emptied(), Caches::default())),
+            Emptied::Built(known) => known,
+        };
+        let (mut state, mut caches) = *known;
+        let told = self.never_in(&mut state, &mut caches, slot);
+        self.emptied = Emptied::Built(Box::new((state, caches)));
+        told
+    }
+
+    fn never_in(
+        &mut self,
+        state: &mut State,
+        caches: &mut Caches,
+        slot: u32,
+    ) -> Option<Arc<Tally>> {
+        let requests = &self.state.groups.at(slot).requests;
+        let steady = requests.iter().all(|request| {
+            let request = self.state.request(*request);
+            request.volumes.is_empty() && request.near.is_none()
+        });
+        if !steady {
+            return None;
+        }
+        let key = self.state.groups.key(slot).clone();
+        let (there, gone) = self.state.of_group(slot);
+        state.apply(there);
+        let told = state.groups.slot(&key).and_then(|slot| {
+            let mut trial = Trial::new(state, Some(caches), self.policy, self.now, self.effort);
+            trial.emptied = Emptied::Here;
+            let told = trial.never_here(slot);
+            self.spent += trial.spent;
+            told
+        });
+        state.apply(gone);
+        told
+    }
+
+    /// Why a group does not fit whole, in the emptied cluster.
+    fn never_here(&mut self, slot: u32) -> Option<Arc<Tally>> {
+        let openings = self.openings(slot);
+        let (needed, _) = self.needed(slot, &openings);
+        let forest = self.forest();
+        let spans = self.spans(&forest, slot);
+        // What was not found may be there.
+        let why = self.arrange(slot, &needed, &spans).err().filter(|none| none.proven)?.why;
+        let requests = &self.state.groups.at(slot).requests;
+        let asks = requests.iter().map(|request| self.state.request(*request));
+        let of_devices = asks.into_iter().any(|r| !r.claims.is_empty() || !r.extended.is_empty());
+        let to_come = of_devices
+            && self.ranks.slots().iter().any(|node| {
+                let devices = self.state.nodes.at(*node).devices.as_deref();
+                devices.is_some_and(|devices| devices.shape().is_incomplete())
+            });
+        let first = why.tally.first().filter(|_| !to_come)?;
+        Some(Arc::new(first.clone()))
+    }
+
+    /// The places that the whole group may be in, each with what names it; of many those with most
+    /// room for it by counting.
+    fn roomiest(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        spans: &Spans<'_>,
+    ) -> Vec<(Named, Vec<u32>)> {
+        let mut places = spans.widest(self.ranks.slots());
+        if places.len() <= PLACES_MAX {
+            return places;
+        }
+        let roles = classes(openings, |one, other| one.role == other.role);
+        let counts = self.counts(slot, &roles, spans).unwrap_or_default();
+        let room = |(_, nodes): &(Named, Vec<u32>)| -> u64 {
+            let of_role = roles.iter().zip(&counts).map(|(role, counts)| {
+                let room: u64 = nodes.iter().map(|node| u64::from(counts[*node as usize])).sum();
+                room.min(role.len() as u64)
+            });
+            of_role.sum()
+        };
+        // Stable: of equal ones the first by name.
+        places.sort_by_cached_key(|place| std::cmp::Reverse(room(place)));
+        places.truncate(PLACES_MAX);
+        places
+    }
+
+    /// Seats members on these nodes, those that are alike as far as it goes: the seat of each.
+    fn as_many_as_fit(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        spans: &mut Spans<'_>,
+        nodes: &[u32],
+    ) -> Seats {
+        let mut seats = Vec::with_capacity(openings.len());
+        let alike = spans.clone();
+        for part in classes(openings, |one, other| alike.alike(one, other)) {
+            let some = self.seat_some(slot, part, spans, nodes);
+            let rest = part.len() - some.len();
+            seats.extend(some.into_iter().map(Some));
+            seats.extend((0..rest).map(|_| None));
+        }
+        seats
+    }
+
+    /// Seats the first of these members, which are alike, as far as it goes.
+    fn seat_some(
+        &mut self,
+        slot: u32,
+        part: &[Opening],
+        spans: &mut Spans<'_>,
+        nodes: &[u32],
+    ) -> Vec<(u32, Fit)> {
+        let Some((opening, ask)) = part.first().and_then(|o| Some((o, self.ask_of(slot, o)?)))
+        else {
+            return Vec::new();
+        };
+        if is_coupled(&ask) {
+            let seat = |opening: &Opening| self.next_seat(slot, opening, spans, nodes);
+            return part.iter().map_while(seat).collect();
+        }
+        let rooms = self.rooms(slot, opening, &ask, &allowed(spans, opening, nodes), len(part));
+        let pieces = spans.pieces(opening, rooms);
+        let Some(piece) = tightest_of(&pieces, part.len()) else { return Vec::new() };
+        let places = piece.iter().flat_map(|room| (0..room.count).map(|_| room.slot));
+        let mut seats = Vec::new();
+        for (opening, node) in part.iter().zip(places) {
+            let Some(fit) = self.fit_there(slot, opening, node) else { break };
+            self.take(slot, opening, node, fit.clone());
+            spans.seat(opening, node, true);
+            seats.push((node, fit));
+        }
+        seats
+    }
+
+    fn stands_in_the_way(&mut self, slot: u32, opening: &Opening) -> Arc<Why> {
+        let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
+        match self.resolve(request, opening) {
+            Ok(resolved) => {
+                let ask = self.ask(slot, opening, resolved);
+                self.not_found(&ask, opening)
+            }
+            Err(stopped) => self.object(request, opening, *stopped),
+        }
+    }
+}
+
+/// Of pieces the tightest with room for so many, else the one with most room.
+fn tightest_of(pieces: &[Vec<Room>], wanted: usize) -> Option<&Vec<Room>> {
+    let sum = |rooms: &&Vec<Room>| rooms.iter().map(|room| u64::from(room.count)).sum::<u64>();
+    let holding = pieces.iter().filter(|rooms| sum(rooms) >= wanted as u64).min_by_key(sum);
+    holding.or_else(|| pieces.iter().max_by_key(sum))
+}
+
+/// Whether an account stands before any node was looked at.
+fn is_of_object(why: &Why) -> bool {
+    let of_places = [Reason::NoNodes, Reason::GroupShort];
+    why.tally.iter().all(|one| one.nodes == 0 && !of_places.contains(&one.reason))
+}
+
+/// An account of a group, before what its next member meets on the nodes.
+fn short(facts: GroupFacts, next: Option<&Why>) -> Why {
+    let example = Example { facts: Facts::Group(Box::new(facts)), ..Example::default() };
+    let mut tally = vec![Tally { reason: Reason::GroupShort, nodes: 0, devices: 0, example }];
+    let met = next.iter().flat_map(|why| &why.tally);
+    tally.extend(met.filter(|one| one.reason != Reason::NoNodes).cloned());
+    Why {
+        first: Reason::GroupShort,
+        tally,
+        nearest: next.and_then(|why| why.nearest.clone()),
+        never: next.and_then(|why| why.never.clone()),
+    }
+}

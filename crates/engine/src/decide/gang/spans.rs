@@ -1,0 +1,287 @@
+//! Which domains an arrangement uses: whether one more seat keeps the rules, and what it all spans.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::super::trial::Opening;
+use super::counted::Room;
+use crate::cost::{LEVELS_MAX, TopologyCost};
+use crate::facts::{LevelRule, Phase};
+use crate::name::{Name, NodeKey, TopologyKey};
+use crate::state::{Forest, NOWHERE, State, Tree};
+
+/// The domains of the seats so far.
+#[derive(Clone)]
+pub(super) struct Spans<'f> {
+    forest: &'f Forest,
+    /// By tree that the group is judged by and level, the domains with their seats.
+    used: Vec<(usize, Vec<Seats>)>,
+    nodes: Seats,
+    rules: Vec<Rule>,
+}
+
+/// How widely a place is spread.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Width {
+    /// One node.
+    Node,
+    /// A domain of a level of the tree.
+    Domain(usize),
+    /// All nodes.
+    Anywhere,
+}
+
+/// A domain by its tree and its path from the widest level down; none is anywhere.
+pub(super) type Named = Option<(TopologyKey, Box<[Option<Name>]>)>;
+
+/// Seats by domain.
+type Seats = FxHashMap<u32, u32>;
+
+/// A rule of the group, with the domains of those that it is about, part by part.
+#[derive(Clone)]
+struct Rule {
+    /// None is a tree that does not exist.
+    tree: Option<usize>,
+    level: usize,
+    required: bool,
+    roles: Box<[u16]>,
+    segment: Option<u32>,
+    parts: FxHashMap<(u16, u32), Seats>,
+}
+
+impl<'f> Spans<'f> {
+    /// Those of a group without a seat.
+    pub(super) fn new(forest: &'f Forest, rules: &[LevelRule]) -> Self {
+        let rules: Vec<Rule> = rules
+            .iter()
+            .map(|rule| Rule {
+                tree: forest.find(&rule.topology),
+                level: usize::from(rule.level),
+                required: rule.required,
+                roles: rule.roles.clone(),
+                segment: rule.segment,
+                parts: FxHashMap::default(),
+            })
+            .collect();
+        let mut judged: Vec<usize> = rules.iter().filter_map(|rule| rule.tree).collect();
+        if judged.is_empty() {
+            judged = (0..forest.trees.len()).collect();
+        }
+        judged.retain(|tree| forest.trees[*tree].levels > 0);
+        judged.sort_unstable();
+        judged.dedup();
+        let used =
+            judged.iter().map(|tree| (*tree, vec![Seats::default(); forest.trees[*tree].levels]));
+        Self { forest, used: used.collect(), nodes: Seats::default(), rules }
+    }
+
+    /// Whether a seat on a node keeps what is required.
+    pub(super) fn allows(&self, opening: &Opening, slot: u32) -> bool {
+        let concerned = self.rules.iter().filter(|rule| rule.required && rule.is_about(opening));
+        concerned.into_iter().all(|rule| {
+            let domain = rule.domain(self.forest, slot);
+            let seats = rule.parts.get(&rule.part(opening));
+            domain != NOWHERE && seats.is_none_or(|seats| seats.keys().all(|one| *one == domain))
+        })
+    }
+
+    /// The tree by which members are kept near each other: that of the first rule, else the first.
+    pub(super) fn tree(&self) -> Option<&'f Tree> {
+        let (tree, _) = self.used.first()?;
+        let levels = |tree: &usize| self.forest.trees[*tree].levels > 0;
+        let ruled = self.rules.iter().find_map(|rule| rule.tree.filter(levels));
+        self.forest.trees.get(ruled.unwrap_or(*tree))
+    }
+
+    /// How widely a place may be spread, least first: one node, a domain of a level (0 the widest),
+    /// anywhere.
+    pub(super) fn levels(&self) -> impl Iterator<Item = Width> + use<> {
+        let levels = self.tree().map_or(0, |tree| tree.levels);
+        let domains = (0..levels).rev().map(Width::Domain);
+        std::iter::once(Width::Node).chain(domains).chain([Width::Anywhere])
+    }
+
+    /// The places of a width, each as its nodes; within what rules require of the whole group.
+    pub(super) fn places(&self, width: Width, nodes: &[u32]) -> Vec<Vec<u32>> {
+        let tree = self.tree();
+        let mut places = match (width, tree) {
+            (Width::Node, _) => return nodes.iter().map(|slot| vec![*slot]).collect(),
+            (Width::Domain(level), Some(tree)) => {
+                split(&[nodes.to_vec()], |slot| tree.domain(slot, level))
+            }
+            (Width::Domain(_), None) | (Width::Anywhere, _) => vec![nodes.to_vec()],
+        };
+        for rule in self.rules.iter().filter(|rule| rule.required && !rule.is_partial()) {
+            // Members that run anchor the rest.
+            let seats = rule.parts.get(&(0, 0));
+            let open = |domain: &u32| seats.is_none_or(|seats| seats.keys().all(|at| at == domain));
+            places = split(&places, |slot| {
+                Some(rule.domain(self.forest, slot)).filter(open).unwrap_or(NOWHERE)
+            });
+        }
+        places
+    }
+
+    /// The places that the whole group may be in, each with what names it.
+    pub(super) fn widest(&self, nodes: &[u32]) -> Vec<(Named, Vec<u32>)> {
+        let places = self.places(Width::Anywhere, nodes);
+        let rule = self.rules.iter().find(|rule| rule.required && !rule.is_partial());
+        let name = |place: &[u32]| {
+            let (tree, rule) = (self.forest.trees.get(rule?.tree?)?, rule?);
+            let path = tree.paths.get(tree.domain(*place.first()?, rule.level) as usize)?;
+            Some((tree.key.clone(), path.clone()))
+        };
+        places.into_iter().map(|place| (name(&place), place)).collect()
+    }
+
+    /// Rooms by what rules require of the part of the group that an opening is in.
+    pub(super) fn pieces(&self, opening: &Opening, rooms: Vec<Room>) -> Vec<Vec<Room>> {
+        let mut pieces = vec![rooms];
+        let about = |rule: &&Rule| rule.required && rule.is_partial() && rule.is_about(opening);
+        for rule in self.rules.iter().filter(about) {
+            let mut finer: BTreeMap<(usize, u32), Vec<Room>> = BTreeMap::new();
+            for (at, piece) in pieces.iter().enumerate() {
+                for room in piece {
+                    let domain = rule.domain(self.forest, room.slot);
+                    finer.entry((at, domain)).or_default().push(*room);
+                }
+            }
+            pieces = finer.into_values().collect();
+        }
+        pieces
+    }
+
+    /// Where a node stands in the order of the tree: neighbours in it are neighbours in topology.
+    pub(super) fn path(&self, slot: u32, key: &NodeKey) -> (Vec<u32>, NodeKey) {
+        let tree = self.tree();
+        let domain = |level| tree.map_or(NOWHERE, |tree| tree.domain(slot, level));
+        ((0..tree.map_or(0, |tree| tree.levels)).map(domain).collect(), key.clone())
+    }
+
+    /// Whether two openings are the same to every rule.
+    pub(super) fn alike(&self, one: &Opening, other: &Opening) -> bool {
+        let same = |rule: &Rule| {
+            rule.is_about(one) == rule.is_about(other) && rule.part(one) == rule.part(other)
+        };
+        one.role == other.role && self.rules.iter().all(same)
+    }
+
+    /// Adds a seat, or takes it back.
+    pub(super) fn seat(&mut self, opening: &Opening, slot: u32, there: bool) {
+        for (tree, levels) in &mut self.used {
+            for (level, seats) in levels.iter_mut().enumerate() {
+                let domain = self.forest.trees[*tree].domain(slot, level);
+                // Being nowhere is a place of one's own.
+                let domain = if domain == NOWHERE { NOWHERE - 1 - slot } else { domain };
+                count(seats, domain, there);
+            }
+        }
+        count(&mut self.nodes, slot, there);
+        for rule in &mut self.rules {
+            if !rule.is_about(opening) {
+                continue;
+            }
+            let (domain, part) = (rule.domain(self.forest, slot), rule.part(opening));
+            let domain = if domain == NOWHERE { NOWHERE - 1 - slot } else { domain };
+            let seats = rule.parts.entry(part).or_default();
+            count(seats, domain, there);
+            if seats.is_empty() {
+                rule.parts.remove(&part);
+            }
+        }
+    }
+
+    /// How many seats there are.
+    pub(super) fn seats(&self) -> u32 {
+        self.nodes.values().sum()
+    }
+
+    /// What it spans.
+    pub(super) fn cost(&self) -> TopologyCost {
+        let mut cost = TopologyCost::default();
+        let mut add = |from_last: usize, seats: &Seats| {
+            if let Some(at) = (LEVELS_MAX - 1).checked_sub(from_last) {
+                cost.beyond_first[at] = cost.beyond_first[at].saturating_add(beyond_first(seats));
+            }
+        };
+        add(0, &self.nodes);
+        for (_, levels) in &self.used {
+            for (level, seats) in levels.iter().enumerate() {
+                add(levels.len() - level, seats);
+            }
+        }
+        let wishes = self.rules.iter().filter(|rule| !rule.required && rule.is_partial());
+        let unmet = wishes.flat_map(|rule| rule.parts.values()).map(beyond_first);
+        cost.wishes = unmet.fold(0, u16::saturating_add);
+        cost
+    }
+}
+
+impl Rule {
+    fn is_about(&self, opening: &Opening) -> bool {
+        self.roles.is_empty() || self.roles.contains(&opening.role)
+    }
+
+    /// It is about less than the whole group.
+    fn is_partial(&self) -> bool {
+        !self.roles.is_empty() || self.segment.is_some()
+    }
+
+    /// To which of those that must be together an opening belongs.
+    fn part(&self, opening: &Opening) -> (u16, u32) {
+        match self.segment {
+            // Segments are of one role each.
+            Some(size) => (opening.role, opening.index / size.max(1)),
+            None => (0, 0),
+        }
+    }
+
+    fn domain(&self, forest: &Forest, slot: u32) -> u32 {
+        self.tree.map_or(NOWHERE, |tree| forest.trees[tree].domain(slot, self.level))
+    }
+}
+
+/// Places by domain, those that are nowhere left out. Nodes keep their order.
+fn split(places: &[Vec<u32>], domain: impl Fn(u32) -> u32) -> Vec<Vec<u32>> {
+    let mut finer: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
+    for (at, place) in places.iter().enumerate() {
+        for slot in place {
+            let domain = domain(*slot);
+            if domain != NOWHERE {
+                finer.entry((at, domain)).or_default().push(*slot);
+            }
+        }
+    }
+    finer.into_values().collect()
+}
+
+fn count(seats: &mut Seats, domain: u32, there: bool) {
+    let of = seats.entry(domain).or_default();
+    *of = if there { *of + 1 } else { of.saturating_sub(1) };
+    if *of == 0 {
+        seats.remove(&domain);
+    }
+}
+
+fn beyond_first(seats: &Seats) -> u16 {
+    u16::try_from(seats.len().saturating_sub(1)).unwrap_or(u16::MAX)
+}
+
+/// Counts the members that run already into a group's spans.
+pub(super) fn with_running<'f>(mut spans: Spans<'f>, state: &State, group: u32) -> Spans<'f> {
+    for member in &state.groups.at(group).members {
+        let row = state.members.at(*member);
+        let Some(fact) = &row.fact else { continue };
+        // A pod that is being deleted holds nobody; and of a node that is not there nobody knows where
+        // it stands.
+        let Phase::Bound(node) = &fact.phase else { continue };
+        let here = |slot: &u32| state.nodes.at(*slot).fact.is_some();
+        let slot = state.nodes.slot(node).filter(here);
+        let Some(slot) = slot else { continue };
+        let index = fact.index.unwrap_or(0);
+        let opening = Opening { role: fact.role, index, before: 0, pod: None };
+        spans.seat(&opening, slot, true);
+    }
+    spans
+}

@@ -1,0 +1,273 @@
+//! A group that starts whole, by brute force: every node for each member, and on it every assignment
+//! of devices.
+
+use super::{Asker, Board, Fate, Found};
+use crate::cost::LEVELS_MAX;
+use crate::*;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A member to be seated: role, index in it, and its pod.
+type Wanted = (u16, u32, Option<PodKey>);
+
+/// The best so far: its cost, its seats, and the board with them.
+type Best<'w> = Option<(Cost, Vec<(Seat, Cost)>, Board<'w>)>;
+
+/// Of each its role, and how many of that role stand before it.
+fn places(wanted: &[Wanted]) -> impl Iterator<Item = (usize, u32)> + '_ {
+    wanted.iter().enumerate().map(|(at, (role, ..))| {
+        let before = wanted[..at].iter().filter(|one| one.0 == *role).count();
+        (usize::from(*role), before as u32)
+    })
+}
+
+impl<'w> Board<'w> {
+    /// The cheapest way to seat all that must start together, of equals the first by name, and then
+    /// as many more as find a seat one by one; or how many fit.
+    pub(super) fn gang(&mut self, mut fate: Fate) -> Fate {
+        let world = self.world;
+        let group = &world.groups[&fate.group];
+        let (wanted, more) = self.wanted(&fate.group);
+        fate.missing = (wanted.len() + more.len()) as u32;
+        let kept_out = |(role, at): (usize, u32)| {
+            group.roles[role].admits.as_ref().is_some_and(|admits| at >= admits.most)
+        };
+        if places(&wanted).any(kept_out) {
+            fate.tally = BTreeMap::from([(Reason::QuotaExceeded, 0)]);
+            return fate;
+        }
+        let (mut best, mut most): (Best<'w>, u32) = (None, 0);
+        self.clone().fill(&fate.group, (&wanted, 0), &mut Vec::new(), &mut best, &mut most);
+        fate.fit = most + self.running(&fate.group).len() as u32;
+        let Some((_, mut seats, board)) = best else {
+            if let Some(first) = wanted.first().filter(|_| fate.fit == 0) {
+                fate.tally = self.alone(group, first).err().unwrap_or_default();
+            }
+            return fate;
+        };
+        *self = board;
+        let all: Vec<Wanted> = wanted.iter().chain(&more).cloned().collect();
+        let mut full = None;
+        for (next, place) in more.iter().zip(places(&all).skip(wanted.len())) {
+            if full == Some(next.0) {
+                continue;
+            }
+            let told = match kept_out(place) {
+                true => Err(BTreeMap::from([(Reason::QuotaExceeded, 0)])),
+                false => self.one_more(&fate.group, next, &mut seats),
+            };
+            if let Err(tally) = told {
+                if full.is_none() {
+                    fate.tally = tally;
+                }
+                full = Some(next.0);
+            }
+        }
+        fate.missing = (all.len() - seats.len()) as u32;
+        fate.cost = seats.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
+        fate.cost.topology = self.spans(&fate.group, &seats).unwrap_or_default();
+        if seats.is_empty() {
+            fate.cost = Cost::default();
+        }
+        fate.seats = seats.into_iter().map(|(seat, _)| seat).collect();
+        fate
+    }
+
+    /// Who must start together, and who may come beyond.
+    fn wanted(&self, key: &GroupKey) -> (Vec<Wanted>, Vec<Wanted>) {
+        let world = self.world;
+        let (mut wanted, mut more) = (Vec::new(), Vec::new());
+        for (role, fact) in world.groups[key].roles.iter().enumerate() {
+            let of = |m: &Member| m.group == *key && usize::from(m.role) == role;
+            let taken = world.members.values().filter(|m| of(m)).count() as u32;
+            let pods = world.members.iter().filter(|(_, m)| of(m) && m.phase.is_pending());
+            let mut pods: Vec<_> = pods.map(|(k, m)| (m.index, k.clone())).collect();
+            pods.sort();
+            let bound = world.bound(key, role);
+            let (least, missing) = (fact.min.saturating_sub(bound), fact.max.saturating_sub(bound));
+            for at in 0..missing {
+                let one = match pods.get(at as usize) {
+                    Some((index, pod)) => (role as u16, index.unwrap_or(at), Some(pod.clone())),
+                    None => (role as u16, taken + at - pods.len() as u32, None),
+                };
+                if at < least { wanted.push(one) } else { more.push(one) }
+            }
+        }
+        (wanted, more)
+    }
+
+    /// Whether a member fits if it is looked at by itself; else each node under its reason.
+    fn alone(&self, group: &Group, (role, _, pod): &Wanted) -> Result<(), BTreeMap<Reason, u32>> {
+        let request = &group.roles[usize::from(*role)].request;
+        let asker = Asker { request, priority: group.priority, pod: pod.as_ref() };
+        let (asked, pinned) =
+            self.resolve(request, pod.as_ref()).map_err(|reason| BTreeMap::from([(reason, 0)]))?;
+        self.anywhere(asker, &asked, &pinned).map(|_| ())
+    }
+
+    /// Seats one member more where it adds least to what the group spans, and then costs least.
+    fn one_more(
+        &mut self,
+        key: &GroupKey,
+        next: &Wanted,
+        seats: &mut Vec<(Seat, Cost)>,
+    ) -> Result<(), BTreeMap<Reason, u32>> {
+        let group = &self.world.groups[key];
+        let (role, index, pod) = next;
+        let request = &group.roles[usize::from(*role)].request;
+        let asker = Asker { request, priority: group.priority, pod: pod.as_ref() };
+        let (asked, pinned) =
+            self.resolve(request, pod.as_ref()).map_err(|reason| BTreeMap::from([(reason, 0)]))?;
+        let mut best: Option<(Cost, Board<'w>, (Seat, Cost))> = None;
+        for node in self.world.nodes.keys() {
+            let Ok((cost, grants, volumes)) = self.on(asker, &asked, &pinned, node) else {
+                continue;
+            };
+            let mut with = self.clone();
+            let found = Found { node: node.clone(), grants, volumes, cost };
+            let (mut seat, cost) = with.take(request, pod.clone(), found);
+            (seat.role, seat.index) = (*role, *index);
+            seats.push((seat, cost));
+            let spans = with.spans(key, seats);
+            if let (Some(seat), Some(spans)) = (seats.pop(), spans)
+                && best
+                    .as_ref()
+                    .is_none_or(|(least, ..)| (Cost { topology: spans, ..cost }) < *least)
+            {
+                best = Some((Cost { topology: spans, ..cost }, with, seat));
+            }
+        }
+        let Some((_, with, seat)) = best else {
+            return Err(self.anywhere(asker, &asked, &pinned).err().unwrap_or_default());
+        };
+        *self = with;
+        seats.push(seat);
+        Ok(())
+    }
+
+    /// Fills what is wanted from `at` on in every way; and leaves it out, which tells how many fit.
+    fn fill(
+        self,
+        group: &GroupKey,
+        (wanted, at): (&[Wanted], usize),
+        seats: &mut Vec<(Seat, Cost)>,
+        best: &mut Best<'w>,
+        most: &mut u32,
+    ) {
+        *most = (*most).max(seats.len() as u32);
+        let fact = &self.world.groups[group];
+        let Some((role, index, pod)) = wanted.get(at) else {
+            if seats.len() < wanted.len() {
+                return;
+            }
+            let cost = seats.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
+            let Some(topology) = self.spans(group, seats) else { return };
+            let cost = Cost { topology, ..cost };
+            if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+                *best = Some((cost, seats.clone(), self));
+            }
+            return;
+        };
+        let request = &fact.roles[usize::from(*role)].request;
+        let asker = Asker { request, priority: fact.priority, pod: pod.as_ref() };
+        let resolved = self.resolve(request, pod.as_ref()).ok();
+        for node in self.world.nodes.keys() {
+            let Some((asked, pinned)) = &resolved else { break };
+            let Ok(ways) = self.ways(asker, asked, pinned, node) else { continue };
+            for (cost, grants, volumes) in ways {
+                let mut with = self.clone();
+                let found = Found { node: node.clone(), grants, volumes, cost };
+                let (mut seat, cost) = with.take(request, pod.clone(), found);
+                (seat.role, seat.index) = (*role, *index);
+                seats.push((seat, cost));
+                if with.spans(group, seats).is_some() {
+                    with.fill(group, (wanted, at + 1), seats, best, most);
+                }
+                seats.pop();
+            }
+        }
+        self.fill(group, (wanted, at + 1), seats, best, most);
+    }
+
+    /// The members that run on nodes that are there: role, index and node.
+    fn running(&self, group: &GroupKey) -> Vec<(u16, u32, &'w NodeKey)> {
+        let members = self.world.members.values().filter(|m| m.group == *group);
+        let seat = |member: &'w Member| match &member.phase {
+            Phase::Bound(node) => {
+                let here = self.world.nodes.contains_key(node);
+                here.then_some((member.role, member.index.unwrap_or(0), node))
+            }
+            Phase::Terminating(..) | Phase::Pending => None,
+        };
+        members.filter_map(seat).collect()
+    }
+
+    /// What seats span together with the members that run; none where that breaks a rule.
+    fn spans(&self, group: &GroupKey, seats: &[(Seat, Cost)]) -> Option<TopologyCost> {
+        let fact = &self.world.groups[group];
+        let mut places = self.running(group);
+        let running = places.len();
+        places.extend(seats.iter().map(|(seat, _)| (seat.role, seat.index, &seat.node)));
+        let domain = |node: &NodeKey, tree: &TopologyKey, level: usize| -> Option<Domains> {
+            let levels = &self.world.topologies.get(tree)?.levels;
+            let domains = self.world.domains.get(&(node.clone(), tree.clone()))?;
+            levels.get(level)?;
+            domains.get(level)?.as_ref()?;
+            Some(domains[..=level].into())
+        };
+        let beyond = |nodes: &[&NodeKey], tree: &TopologyKey, level: usize| -> u16 {
+            let all: BTreeSet<(Option<Domains>, Option<&NodeKey>)> = nodes
+                .iter()
+                .map(|node| match domain(node, tree, level) {
+                    Some(domain) => (Some(domain), None),
+                    None => (None, Some(*node)),
+                })
+                .collect();
+            all.len().saturating_sub(1) as u16
+        };
+        let mut cost = TopologyCost::default();
+        let mut trees: BTreeSet<&TopologyKey> = BTreeSet::new();
+        for rule in &fact.rules {
+            let mut parts: BTreeMap<(u16, u32), Vec<&NodeKey>> = BTreeMap::new();
+            // What runs already may break a rule; what comes may not.
+            let mut touched: BTreeSet<(u16, u32)> = BTreeSet::new();
+            for (at, (role, index, node)) in places.iter().enumerate() {
+                if !rule.roles.is_empty() && !rule.roles.contains(role) {
+                    continue;
+                }
+                let part = rule.segment.map_or((0, 0), |size| (*role, index / size.max(1)));
+                parts.entry(part).or_default().push(*node);
+                if at >= running {
+                    touched.insert(part);
+                }
+            }
+            let level = usize::from(rule.level);
+            trees.insert(&rule.topology);
+            for (part, nodes) in &parts {
+                let apart = beyond(nodes, &rule.topology, level);
+                if rule.required && touched.contains(part) {
+                    let known = |n: &&NodeKey| domain(n, &rule.topology, level).is_some();
+                    if apart > 0 || !nodes.iter().all(known) {
+                        return None;
+                    }
+                } else if !rule.required && (!rule.roles.is_empty() || rule.segment.is_some()) {
+                    cost.wishes += apart;
+                }
+            }
+        }
+        trees.retain(|tree| self.world.topologies.contains_key(*tree));
+        if trees.is_empty() {
+            trees = self.world.topologies.keys().collect();
+        }
+        let all: Vec<&NodeKey> = places.iter().map(|(.., node)| *node).collect();
+        let nodes: BTreeSet<&NodeKey> = all.iter().copied().collect();
+        cost.beyond_first[LEVELS_MAX - 1] = nodes.len().saturating_sub(1) as u16;
+        for tree in trees {
+            let levels = self.world.topologies[tree].levels.len();
+            for level in 0..levels {
+                cost.beyond_first[LEVELS_MAX - 1 - (levels - level)] += beyond(&all, tree, level);
+            }
+        }
+        Some(cost)
+    }
+}
