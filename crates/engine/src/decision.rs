@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::cost::Cost;
-use crate::facts::{BindingFailure, Hold, Level, Seat, Taint};
+use crate::facts::{BindingFailure, Domains, Hold, Level, Seat, Taint};
 use crate::name::{
     ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, SelectorId, Timestamp, TopologyKey,
 };
@@ -276,7 +276,7 @@ pub struct GroupFacts {
     /// Members that must.
     pub of: u32,
     /// The domain, as its tree and its path from the widest level down, where the group must be in one.
-    pub place: Option<(TopologyKey, Box<[Option<Name>]>)>,
+    pub place: Option<(TopologyKey, Domains)>,
     /// The role of the first member that does not fit.
     pub role: u16,
 }

@@ -109,10 +109,7 @@ impl Trial<'_> {
         let around =
             ask.around.as_ref().map(|a| Arc::new(a.again(self.state, &ask.request, &grids)));
         let with = Ask { around, ..ask.clone() };
-        let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
-        let mut search = Search::new(self.policy, self.effort, memo);
-        let answer = look(&mut search, self.state, &with, node);
-        self.spent += search.spent;
+        let answer = self.searched(|search, state| look(search, state, &with, node));
         for request in requests {
             self.state.charge(charged(request), -1);
         }
@@ -122,10 +119,7 @@ impl Trial<'_> {
     /// The seat on the node that is promised to the pod, if it fits there: no other is looked at.
     pub(super) fn promised_seat(&mut self, ask: &Ask, opening: &Opening) -> Option<(u32, Fit)> {
         let node = self.state.promised_to(opening.pod.as_ref()?)?;
-        let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
-        let mut search = Search::new(self.policy, self.effort, memo);
-        let fit = search.node(self.state, ask, node).ok();
-        self.spent += search.spent;
-        Some((node, Fit { proof: Proof::FirstFit, ..fit? }))
+        let fit = self.searched(|search, state| search.node(state, ask, node)).ok()?;
+        Some((node, Fit { proof: Proof::FirstFit, ..fit }))
     }
 }

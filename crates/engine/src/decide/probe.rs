@@ -1,7 +1,7 @@
 //! The whole account for one group, every node and every check, or for one node, every group: as of
 //! the group's turn.
 
-use super::search::{Ask, Search};
+use super::search::Ask;
 use super::trial::{Opening, Trial};
 use crate::check::fact::only;
 use crate::check::{all_before_nodes, claims};
@@ -82,14 +82,12 @@ impl Trial<'_> {
             proof: *proof,
         });
         let node = self.state.nodes.slot(&best_seat.node)?;
-        let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
-        let resolved = self.resolve(request, opening).ok()?;
-        let ask = self.ask(slot, opening, resolved);
-        let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
-        let mut search = Search::new(self.policy, self.effort, memo);
-        let fit = search.node(self.state, &ask, node).ok()?;
-        let (equal, second) = search.rivals(self.state, &ask, node, &fit);
-        self.spent += search.spent;
+        let ask = self.ask_of(slot, opening)?;
+        let (fit, (equal, second)) = self.searched(|search, state| {
+            let fit = search.node(state, &ask, node).ok()?;
+            let rivals = search.rivals(state, &ask, node, &fit);
+            Some((fit, rivals))
+        })?;
         let second = second.map(|fit| Offered {
             seat: self.seat_on(opening, node, &fit),
             cost: fit.cost,
@@ -134,14 +132,13 @@ impl Trial<'_> {
     }
 
     fn node_report(&mut self, ask: &Ask, group: u32, opening: &Opening, node: u32) -> NodeReport {
-        let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
-        let mut search = Search::new(self.policy, self.effort, memo);
-        let mut failing = search.all_checks(self.state, ask, node);
-        let (fit, counted) = match search.node(self.state, ask, node) {
+        let (mut failing, first) = self.searched(|search, state| {
+            (search.all_checks(state, ask, node), search.node(state, ask, node))
+        });
+        let (fit, counted) = match first {
             Ok(fit) => (Some(fit), None),
             Err(first) => (None, Some(first.reason)),
         };
-        self.spent += search.spent;
         if let Some(before) = self.with_promised(ask, group, opening, node) {
             failing = before;
         }

@@ -287,6 +287,22 @@ impl<'a> Trial<'a> {
         before_nodes(self.state, self.state.request(request), self.asker(opening), false)
     }
 
+    /// What an opening asks of nodes; none where something stands in its way before any is looked at.
+    pub(super) fn ask_of(&mut self, group: u32, opening: &Opening) -> Option<Ask> {
+        let request = self.state.groups.at(group).requests[usize::from(opening.role)];
+        let resolved = self.resolve(request, opening).ok()?;
+        Some(self.ask(group, opening, resolved))
+    }
+
+    /// Searches with what is remembered of nodes, and counts the steps.
+    pub(super) fn searched<T>(&mut self, look: impl FnOnce(&mut Search<'_>, &mut State) -> T) -> T {
+        let memo = self.caches.as_deref_mut().map(|caches| &mut caches.memo);
+        let mut search = Search::new(self.policy, self.effort, memo);
+        let answer = look(&mut search, self.state);
+        self.spent += search.spent;
+        answer
+    }
+
     /// An account that stands before any node was looked at.
     pub(super) fn object(
         &mut self,

@@ -123,11 +123,7 @@ impl Trial<'_> {
 
     /// The first check that fails on a node, with its names and numbers.
     fn failing(&mut self, ask: &Ask, slot: u32) -> Option<Failing> {
-        let memo = self.caches.as_deref_mut().map(|c| &mut c.memo);
-        let mut search = Search::new(self.policy, self.effort, memo);
-        let failing = search.node(self.state, ask, slot).err();
-        self.spent += search.spent;
-        failing
+        self.searched(|search, state| search.node(state, ask, slot)).err()
     }
 
     /// A failing check as an example, with the names of its node and device.

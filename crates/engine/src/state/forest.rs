@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::State;
-use crate::name::{Name, TopologyKey};
+use crate::facts::Domains;
+use crate::name::TopologyKey;
 
 /// Every tree that is known, in order of name.
 #[derive(Clone, Debug, Default)]
@@ -23,11 +24,8 @@ pub(crate) struct Tree {
     /// By node slot and level, the index of the domain; [`NOWHERE`] where the node is in none.
     of: Vec<u32>,
     /// Path of each domain, widest level first. In order: by level, then by name.
-    pub(crate) paths: Vec<Path>,
+    pub(crate) paths: Vec<Domains>,
 }
-
-/// A domain's names, widest level first.
-pub(crate) type Path = Box<[Option<Name>]>;
 
 /// The node is in no domain of that level.
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -49,7 +47,7 @@ impl Forest {
 impl Tree {
     fn of(state: &State, key: &TopologyKey, levels: usize) -> Self {
         let slots = state.nodes.slots() as usize;
-        let mut nodes: BTreeMap<(usize, Path), Vec<u32>> = BTreeMap::new();
+        let mut nodes: BTreeMap<(usize, Domains), Vec<u32>> = BTreeMap::new();
         let live = state.nodes.iter().filter(|(_, _, node)| node.fact.is_some());
         for (slot, node, _) in live {
             let Some(domains) = state.domains.get(&(node.clone(), key.clone())) else { continue };

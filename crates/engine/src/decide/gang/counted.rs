@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::super::search::{Ask, Fit, Search};
+use super::super::search::{Ask, Fit};
 use super::super::trial::{Opening, Trial};
 use super::spans::Spans;
 use crate::cost::Cost;
@@ -51,11 +51,7 @@ impl Trial<'_> {
         most: u32,
         known: &mut Known,
     ) -> Option<Room> {
-        let memo = self.caches.as_deref_mut().map(|caches| &mut caches.memo);
-        let mut search = Search::new(self.policy, self.effort, memo);
-        let fit = search.node(self.state, ask, slot).ok();
-        self.spent += search.spent;
-        let fit = fit?;
+        let fit = self.searched(|search, state| search.node(state, ask, slot)).ok()?;
         let cost = fit.cost;
         let row = self.state.nodes.at(slot);
         let charge = &self.state.requests.at(ask.slot).charge;
@@ -121,14 +117,8 @@ impl Trial<'_> {
 
     /// The best seat on this very node, if there is one.
     pub(super) fn fit_there(&mut self, group: u32, opening: &Opening, slot: u32) -> Option<Fit> {
-        let request = self.state.groups.at(group).requests[usize::from(opening.role)];
-        let resolved = self.resolve(request, opening).ok()?;
-        let ask = self.ask(group, opening, resolved);
-        let memo = self.caches.as_deref_mut().map(|caches| &mut caches.memo);
-        let mut search = Search::new(self.policy, self.effort, memo);
-        let fit = search.node(self.state, &ask, slot).ok();
-        self.spent += search.spent;
-        fit
+        let ask = self.ask_of(group, opening)?;
+        self.searched(|search, state| search.node(state, &ask, slot)).ok()
     }
 }
 

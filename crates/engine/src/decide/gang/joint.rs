@@ -1,7 +1,7 @@
 //! All ways to seat a group, one member after the other: every node, and on it every set of devices,
 //! as long as what was taken so far can still win. It is exact, and for small questions only.
 
-use super::super::search::{Fit, Search};
+use super::super::search::Fit;
 use super::super::trial::{Opening, Trial};
 use super::spans::Spans;
 use crate::cost::Cost;
@@ -52,9 +52,7 @@ impl<'o, 'f> Joint<'o, 'f> {
             self.outcome.best = Some((spanned, self.seats.clone()));
             return;
         };
-        let request = trial.state.groups.at(self.group).requests[usize::from(opening.role)];
-        let Ok(resolved) = trial.resolve(request, opening) else { return };
-        let ask = trial.ask(self.group, opening, resolved);
+        let Some(ask) = trial.ask_of(self.group, opening) else { return };
         for slot in trial.ranks.slots().to_vec() {
             if self.is_mirrored(trial, slot) || !self.spans.allows(opening, slot) {
                 continue;
@@ -63,16 +61,15 @@ impl<'o, 'f> Joint<'o, 'f> {
                 self.outcome.cut = true;
                 return;
             }
-            let memo = trial.caches.as_deref_mut().map(|caches| &mut caches.memo);
-            let mut search = Search::new(trial.policy, trial.effort, memo);
-            let (fits, more) = match at + 1 == self.openings.len() {
-                // Nobody comes after the last: of its sets the best will do.
-                true => (search.node(trial.state, &ask, slot).into_iter().collect(), false),
-                false => search.fits(trial.state, &ask, slot),
-            };
+            let before = trial.spent;
+            // Nobody comes after the last: of its sets the best will do.
+            let is_last = at + 1 == self.openings.len();
+            let (fits, more) = trial.searched(|search, state| match is_last {
+                true => (search.node(state, &ask, slot).into_iter().collect(), false),
+                false => search.fits(state, &ask, slot),
+            });
             self.outcome.cut |= more;
-            self.steps = self.steps.saturating_sub(search.spent.max(1));
-            trial.spent += search.spent;
+            self.steps = self.steps.saturating_sub((trial.spent - before).max(1));
             for fit in fits {
                 self.take(trial, opening, slot, fit, so_far);
             }

@@ -1,8 +1,8 @@
 //! Groups that are placed whole or not at all: where, with the devices of all members chosen together.
 //!
-//! First [`place`](place) finds an arrangement by counting: the lowest domain that holds the group,
-//! tightest first. Small questions are then gone through one by one ([`joint`](joint)), which finds
-//! whatever there is and the cheapest of it. What a rule of topology means for a seat, and what all
+//! Small questions are gone through one by one ([`joint`](joint)), which finds whatever there is and the
+//! cheapest of it. For others [`place`](place) finds an arrangement by counting: the lowest domain that
+//! holds the group, tightest first. What a rule of topology means for a seat, and what all
 //! seats span, is [`spans`](spans)'s.
 
 mod counted;
@@ -126,13 +126,10 @@ impl Trial<'_> {
         openings: &[Opening],
         spans: &Spans<'_>,
     ) -> Result<Arranged, Unplaced> {
-        let start = self.mark();
-        let counted = self.by_counting(slot, openings, spans);
-        self.roll_back(start);
         let nodes = self.ranks.slots().len() as u64;
         let ways = u32::try_from(openings.len()).ok().and_then(|n| nodes.checked_pow(n));
-        let few = ways.is_some_and(|ways| ways <= WAYS_MAX);
-        if few {
+        let mut found = None;
+        if ways.is_some_and(|ways| ways <= WAYS_MAX) {
             let joint = Joint::new(slot, openings, spans.clone(), self.effort.steps);
             let outcome = joint.search(self);
             if !outcome.cut {
@@ -145,17 +142,15 @@ impl Trial<'_> {
                     }
                 };
             }
-            // What was found before the bound may be dearer than what counting gives.
-            let cheaper =
-                |found: &(Cost, Vec<_>)| counted.as_ref().is_none_or(|(least, _)| found.0 < *least);
-            if let Some((_, seats)) = outcome.best.filter(cheaper) {
-                return Ok(Arranged { seats, proof: Proof::Bounded });
-            }
+            found = outcome.best;
         }
-        if let Some((_, seats)) = counted {
-            return Ok(Arranged { seats, proof: Proof::Bounded });
+        // What was found before the bound may be dearer than what counting gives; of equals that is
+        // kept.
+        let counted = self.by_counting(slot, openings, spans);
+        match counted.into_iter().chain(found).min_by_key(|(cost, _)| *cost) {
+            Some((_, seats)) => Ok(Arranged { seats, proof: Proof::Bounded }),
+            None => self.by_the_nearest(slot, openings, spans),
         }
-        self.by_the_nearest(slot, openings, spans)
     }
 
     /// What the place that comes nearest gives: an arrangement after all, or why there is none.

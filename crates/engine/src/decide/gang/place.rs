@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::super::search::{Ask, Fit, Search};
+use super::super::search::{Ask, Fit};
 use super::super::trial::{Found, Opening, Trial};
 use super::counted::{Counted, Room, allowed};
 use super::spans::{Spans, Width};
@@ -53,10 +53,7 @@ impl Trial<'_> {
     ) -> Option<(u32, Fit)> {
         let mut best: Option<(_, u32, Fit)> = None;
         for node in allowed(spans, opening, nodes) {
-            let memo = self.caches.as_deref_mut().map(|caches| &mut caches.memo);
-            let mut search = Search::new(self.policy, self.effort, memo);
-            let fit = search.node(self.state, ask, node);
-            self.spent += search.spent;
+            let fit = self.searched(|search, state| search.node(state, ask, node));
             let Ok(fit) = fit else { continue };
             spans.seat(opening, node, true);
             let standing = Cost { topology: spans.cost(), ..fit.cost };
@@ -189,12 +186,6 @@ impl Trial<'_> {
             counts.push(by_slot);
         }
         Some(counts)
-    }
-
-    pub(super) fn ask_of(&mut self, slot: u32, opening: &Opening) -> Option<Ask> {
-        let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
-        let resolved = self.resolve(request, opening).ok()?;
-        Some(self.ask(slot, opening, resolved))
     }
 
     /// Takes seats on these nodes for members of one role.

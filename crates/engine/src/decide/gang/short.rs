@@ -62,7 +62,7 @@ impl Trial<'_> {
     /// The account for a group whose members don't fit together; `most` of its members were seen to,
     /// wherever.
     pub(super) fn whole_does_not_fit(
-        &mut self,
+        &self,
         openings: &[Opening],
         near: &Nearest,
         most: usize,

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use super::super::trial::Opening;
 use super::counted::Room;
 use crate::cost::{LEVELS_MAX, TopologyCost};
-use crate::facts::{LevelRule, Phase};
-use crate::name::{Name, NodeKey, TopologyKey};
+use crate::facts::{Domains, LevelRule, Phase};
+use crate::name::{NodeKey, TopologyKey};
 use crate::state::{Forest, NOWHERE, State, Tree};
 
 /// The domains of the seats so far.
@@ -33,7 +33,7 @@ pub(super) enum Width {
 }
 
 /// A domain by its tree and its path from the widest level down; none is anywhere.
-pub(super) type Named = Option<(TopologyKey, Box<[Option<Name>]>)>;
+pub(super) type Named = Option<(TopologyKey, Domains)>;
 
 /// Seats by domain.
 type Seats = FxHashMap<u32, u32>;
