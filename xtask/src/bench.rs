@@ -6,6 +6,7 @@
 
 mod dra;
 mod fleet;
+mod gangs;
 mod kinds;
 mod load;
 mod objects;
@@ -42,6 +43,8 @@ pub(crate) enum Part {
     SmallKinds,
     /// 5,000 nodes with eight devices of three kinds, claims of six.
     LargeKinds,
+    /// Groups that start whole, on trees of topology.
+    Gangs,
     /// Upstream's recorded cases and worlds, beside upstream's allocator.
     Dra,
     /// What is hard for a search, beside upstream's allocator.
@@ -53,13 +56,14 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Small,
         Self::Large,
         Self::Never,
         Self::Fleet,
         Self::SmallKinds,
         Self::LargeKinds,
+        Self::Gangs,
         Self::Dra,
         Self::Worst,
         Self::LoadJson,
@@ -74,6 +78,7 @@ impl Part {
             Self::Fleet => "fleet",
             Self::SmallKinds => "small-kinds",
             Self::LargeKinds => "large-kinds",
+            Self::Gangs => "gangs",
             Self::Dra => "dra",
             Self::Worst => "worst",
             Self::LoadJson => "load-json",
@@ -115,6 +120,7 @@ pub(crate) fn measure(part: Part, runs: usize, nodes: u32) -> Done {
         Part::Fleet => fleet::measure()?,
         Part::SmallKinds => rows::every_kind(500, 10, &rows::SMALL, runs)?,
         Part::LargeKinds => rows::every_kind(5_000, 8, &rows::LARGE, runs)?,
+        Part::Gangs => gangs::measure(runs)?,
         Part::Dra => dra::measure(runs)?,
         Part::Worst => worst::measure(runs)?,
         Part::LoadJson => load::measure(load::Format::Json, runs, nodes)?,

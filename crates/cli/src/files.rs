@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::packed::{self, Form};
+use crate::packed::{self, Form, Rest};
 use crate::progress::{Passing, Progress};
 
 /// How much of a file is looked at where its name does not tell what it holds, in bytes.
@@ -72,8 +72,19 @@ pub(crate) struct Unreadable {
 pub(crate) struct Left {
     /// What can't be opened, which costs only itself.
     pub(crate) lost: Vec<Unreadable>,
-    /// Archives, in order: as often as not they are copies of what lies beside them.
+    /// Archives in directories, in order: as often as not they are copies of what lies beside them.
     pub(crate) archives: Vec<String>,
+    /// Archives in archives, in order.
+    pub(crate) nested: Vec<String>,
+}
+
+impl Left {
+    /// Takes over what of a file is not read.
+    fn rest(&mut self, path: &Path, rest: Rest) {
+        self.nested.extend(rest.archives);
+        let lost = rest.cut.map(|error| Unreadable { path: path.display().to_string(), error });
+        self.lost.extend(lost);
+    }
 }
 
 /// The texts that the user names, in order.
@@ -171,13 +182,13 @@ impl Files {
                 Input::Stdin => {
                     let path = Path::new("-");
                     let read = packed::read(path, io::stdin().lock(), 0, Came::Named, &mut sink);
-                    left.archives.extend(at(path, read)?);
+                    left.rest(path, at(path, read)?);
                 }
                 Input::File(path, size, came) => {
                     let read = fs::File::open(path)
                         .and_then(|file| packed::read(path, file, *size, *came, &mut sink));
                     match (at(path, read), came) {
-                        (Ok(archives), _) => left.archives.extend(archives),
+                        (Ok(rest), _) => left.rest(path, rest),
                         (Err(unreadable), Came::Found) => left.lost.push(unreadable),
                         (Err(unreadable), Came::Named) => return Err(unreadable),
                     }

@@ -60,25 +60,40 @@ impl Foreign {
         }
     }
 
-    /// Says what was left out, and what could not be opened.
-    pub(crate) fn tell(&mut self, left: &Left, findings: &mut Findings) {
+    /// Says what was left out, and what could not be opened; `nodes` is whether any node was read.
+    pub(crate) fn tell(&mut self, left: &Left, nodes: bool, findings: &mut Findings) {
         self.end();
         for Unreadable { path, error } in &left.lost {
             let message = format!("This can't be read: {error}. The rest of the input is.");
             findings.push(of_file("error", path, message), None);
         }
-        if let Some(first) = left.archives.first() {
-            let these = match left.archives.len() {
-                1 => "This archive lies in a directory or another archive and is not opened"
-                    .to_owned(),
+        // What is in one that lies in another lies nowhere else.
+        if let Some(first) = left.nested.first() {
+            let these = match left.nested.len() {
+                1 => "This archive lies in another and is not opened".to_owned(),
                 all => format!(
-                    "{all} archives lie in directories or other archives and are not opened; this is the first"
+                    "{all} archives lie in other archives and are not opened; this is the first"
                 ),
             };
             let message = format!(
-                "{these}. Name it with -f (unpacked, where it is in another) if it is no copy of what lies beside it."
+                "{these}: what is in it is missing here. Unpack the outer one and name it with -f."
             );
-            findings.push(of_file("info", first, message), None);
+            findings.push(of_file("warning", first, message), None);
+        }
+        if let Some(first) = left.archives.first() {
+            let these = match left.archives.len() {
+                1 => "This archive lies in a directory and is not opened".to_owned(),
+                all => {
+                    format!(
+                        "{all} archives lie in directories and are not opened; this is the first"
+                    )
+                }
+            };
+            let message =
+                format!("{these}. Name it with -f if it is no copy of what lies beside it.");
+            // Without a node the nodes are there if anywhere.
+            let severity = if nodes { "info" } else { "warning" };
+            findings.push(of_file(severity, first, message), None);
         }
         let Some(first) = &self.first else { return };
         let (holds, are) = if self.none == 1 { ("holds", "is") } else { ("hold", "are") };

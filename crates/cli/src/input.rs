@@ -10,7 +10,7 @@ use phalanx_cluster::view::{CompatView, FindingView};
 use phalanx_cluster::world::World;
 use phalanx_cluster::{Compat, Finding, Gone, Lowering, ObjectEvent, Plugin, Source, Version};
 use phalanx_objects::read::{self, Item, Problem};
-use phalanx_objects::{Object, ObjectRef};
+use phalanx_objects::{Kind, Object, ObjectRef};
 
 use crate::args::InputArgs;
 use crate::cel;
@@ -170,7 +170,7 @@ pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Input, Failure>
         });
     };
     let left = files.read(take).map_err(unreadable)?;
-    foreign.tell(&left, &mut findings);
+    foreign.tell(&left, reading.has_nodes(), &mut findings);
     let passed_over = reading.passed_over;
     let lost = reading.lost || !left.lost.is_empty();
     let world = reading.end(args, &findings)?;
@@ -220,7 +220,7 @@ pub(crate) fn read_held(args: &InputArgs, texts: &Texts) -> Result<Held, Failure
             }
         });
     }
-    foreign.tell(&texts.left, &mut options);
+    foreign.tell(&texts.left, reading.has_nodes(), &mut options);
     let world = reading.end(args, &findings)?;
     Ok(Held { world, options, problems })
 }
@@ -287,6 +287,11 @@ impl Reading {
                 Some(problem)
             }
         }
+    }
+
+    /// Whether any node was read.
+    fn has_nodes(&self) -> bool {
+        !self.world.lowering().all(Kind::Node).is_empty()
     }
 
     /// The world, settled.

@@ -147,16 +147,25 @@ pub(crate) fn begins_like_objects(head: &[u8]) -> bool {
     first.is_some_and(|line| keys.iter().any(|key| line.starts_with(key)))
 }
 
+/// What of an archive is not read.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    /// Archives in it, in order: they are not opened.
+    pub(crate) archives: Vec<String>,
+    /// Why what follows what was handed out is missing.
+    pub(crate) cut: Option<io::Error>,
+}
+
 /// Reads a stream to its end and hands out the texts in it. `size` is how many bytes it has, as far
-/// as that is known: a text for which there is room need not be moved as it grows. Gives the archives
-/// that lie in an archive and are not opened.
+/// as that is known: a text for which there is room need not be moved as it grows. Gives what of an
+/// archive is not read.
 pub(crate) fn read(
     path: &Path,
     mut stream: impl Read,
     size: u64,
     came: Came,
     sink: &mut impl FnMut(Text<'_>),
-) -> io::Result<Vec<String>> {
+) -> io::Result<Rest> {
     let begins = head(&mut stream)?;
     let stream = begins.as_slice().chain(stream);
     if !begins.starts_with(&GZIP) {
@@ -164,7 +173,7 @@ pub(crate) fn read(
     }
     let mut unpacked = unpack(Box::new(stream)).take(UNPACKED_MOST);
     for _ in 1..GZIP_MOST {
-        let begins = head(&mut unpacked)?;
+        let begins = head(&mut unpacked).map_err(|error| cut_off(path, error))?;
         let is_packed = begins.starts_with(&GZIP);
         let whole: Box<dyn Read + '_> = Box::new(io::Cursor::new(begins).chain(unpacked));
         unpacked = if is_packed { unpack(whole) } else { whole }.take(UNPACKED_MOST);
@@ -172,14 +181,26 @@ pub(crate) fn read(
             break;
         }
     }
-    let archives = plain(path, &mut unpacked, 0, came, sink)?;
+    let rest = plain(path, &mut unpacked, 0, came, sink).map_err(|error| cut_off(path, error))?;
     if unpacked.limit() == 0 {
         return Err(io::Error::other(format!(
             "unpacked it is larger than {} GiB; unpack it and give the files",
             UNPACKED_MOST >> 30
         )));
     }
-    Ok(archives)
+    Ok(rest)
+}
+
+/// An error of a stream that ends before what is packed in it, in words.
+fn cut_off(path: &Path, error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::UnexpectedEof {
+        return error;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    io::Error::other(format!(
+        "it is cut off: it ends before the text that is packed in it does, and nothing of it is read; \
+         get the whole file again (`gzip -t {name}` says whether it is whole)"
+    ))
 }
 
 fn unpack<'a>(stream: Box<dyn Read + 'a>) -> Box<dyn Read + 'a> {
@@ -193,7 +214,7 @@ fn plain(
     size: u64,
     came: Came,
     sink: &mut impl FnMut(Text<'_>),
-) -> io::Result<Vec<String>> {
+) -> io::Result<Rest> {
     let mut bytes = head(&mut stream)?;
     // An archive in a directory is as often as not a copy of what lies beside it.
     if came == Came::Named && is_tar(&bytes) {
@@ -220,7 +241,7 @@ fn plain(
     }
     without_logs(&mut bytes);
     sink(Text { name: &path.display().to_string(), bytes: &bytes, came });
-    Ok(Vec::new())
+    Ok(Rest::default())
 }
 
 /// Empties the lines of logs that `kubectl cluster-info dump` prints between its lists; the lines
@@ -258,37 +279,99 @@ fn is_tar(head: &[u8]) -> bool {
     head.get(at..).is_some_and(|rest| rest.starts_with(word))
 }
 
-/// Reads the files of an archive in the order in which a directory would be read; gives the archives in
-/// it, which are not opened there either.
-fn archive(
-    path: &Path,
-    stream: impl Read,
-    sink: &mut impl FnMut(Text<'_>),
-) -> io::Result<Vec<String>> {
-    let mut texts: Vec<(PathBuf, Vec<u8>)> = Vec::new();
-    let mut archives = Vec::new();
-    for entry in tar::Archive::new(stream).entries()? {
-        let mut entry = entry?;
-        let inner = entry.path()?.into_owned();
-        let hidden = inner.iter().any(|part| part != OsStr::new(".") && is_hidden(Path::new(part)));
-        if !entry.header().entry_type().is_file() || hidden {
-            continue;
-        }
-        if form(&inner) == Form::Other {
-            if is_archive(&inner) {
-                archives.push(path.join(inner).display().to_string());
+/// The files of an archive, as far as it goes.
+#[derive(Debug, Default)]
+struct Archive {
+    texts: Vec<(PathBuf, Vec<u8>)>,
+    archives: Vec<String>,
+    /// The file that is being read.
+    current: Option<PathBuf>,
+}
+
+impl Archive {
+    fn unpack(&mut self, path: &Path, stream: impl Read) -> io::Result<()> {
+        for entry in tar::Archive::new(stream).entries()? {
+            let mut entry = entry?;
+            let inner = entry.path()?.into_owned();
+            self.current = Some(inner.clone());
+            let hidden =
+                inner.iter().any(|part| part != OsStr::new(".") && is_hidden(Path::new(part)));
+            if !entry.header().entry_type().is_file() || hidden {
+                continue;
             }
-            continue;
+            if form(&inner) == Form::Other {
+                if is_archive(&inner) {
+                    self.archives.push(path.join(inner).display().to_string());
+                }
+                continue;
+            }
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes)?;
+            // The end of an archive that was cut off need not be an error to who unpacks it.
+            if (bytes.len() as u64) < entry.size() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if form(&inner) == Form::Objects || begins_like_objects(&bytes) {
+                let plain = inner.iter().filter(|part| *part != OsStr::new("."));
+                self.texts.push((plain.collect(), bytes));
+            }
         }
-        let mut bytes = Vec::new();
-        entry.read_to_end(&mut bytes)?;
-        if form(&inner) == Form::Objects || begins_like_objects(&bytes) {
-            let plain = inner.iter().filter(|part| *part != OsStr::new("."));
-            texts.push((plain.collect(), bytes));
-        }
+        Ok(())
     }
+
+    /// Why it can't be read further, in words.
+    fn broken(&self, error: &io::Error, ended: bool) -> io::Error {
+        let at = match &self.current {
+            Some(file) => format!("at {}", file.display()),
+            None => "at its beginning".to_owned(),
+        };
+        let read = match self.texts.len() {
+            0 => "nothing of it is read".to_owned(),
+            1 => "1 file before that is read".to_owned(),
+            files => format!("{files} files before that are read"),
+        };
+        let what = if ended {
+            "the archive is cut off".to_owned()
+        } else {
+            format!("the archive is damaged ({error})")
+        };
+        let todo = "what follows is missing: get the whole archive again (`tar -tf` lists it to its end \
+                    if it is whole)";
+        io::Error::other(format!("{what} {at}; {read}, and {todo}"))
+    }
+}
+
+/// A stream, and whether it has come to its end.
+#[derive(Debug)]
+struct Ending<R> {
+    stream: R,
+    ended: bool,
+}
+
+impl<R: Read> Read for Ending<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.stream.read(into);
+        self.ended |= match &read {
+            Ok(count) => *count == 0 && !into.is_empty(),
+            Err(error) => error.kind() == io::ErrorKind::UnexpectedEof,
+        };
+        read
+    }
+}
+
+/// Reads the files of an archive in the order in which a directory would be read, and of one that is
+/// broken those before that; gives the archives in it, which are not opened there either.
+fn archive(path: &Path, stream: impl Read, sink: &mut impl FnMut(Text<'_>)) -> io::Result<Rest> {
+    let mut archive = Archive::default();
+    let mut stream = Ending { stream, ended: false };
+    let cut = archive.unpack(path, &mut stream).err();
+    let cut = cut.map(|error| archive.broken(&error, stream.ended));
+    let Archive { mut texts, mut archives, .. } = archive;
     archives.sort();
     if texts.is_empty() {
+        if let Some(cut) = cut {
+            return Err(cut);
+        }
         let but = archives.first().map_or_else(String::new, |inner| {
             format!(" but an archive, {inner}; unpack this one and name that with -f")
         });
@@ -299,5 +382,5 @@ fn archive(
     for (inner, bytes) in texts {
         read(&path.join(inner), bytes.as_slice(), bytes.len() as u64, Came::Found, sink)?;
     }
-    Ok(archives)
+    Ok(Rest { archives, cut })
 }

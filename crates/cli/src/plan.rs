@@ -43,25 +43,55 @@ fn groups(document: &Document) -> String {
     out
 }
 
-/// Every pod, a row each.
+/// So many rows or more that are alike but for a number are one.
+const FOLDED_FROM: usize = 9;
+
+/// Every pod, a row each; of many that are alike one row for all.
 pub(crate) fn table(document: &Document) -> String {
     let mut grid = Grid::new(&["POD", "NODE", "DEVICES", "VERDICT", ""]);
-    for pod in &document.pods {
+    let mut rest = document.pods.as_slice();
+    while let [pod, ..] = rest {
+        let run = 1 + rest.windows(2).take_while(|pair| alike(&pair[0], &pair[1])).count();
+        let folded = if run < FOLDED_FROM { 1 } else { run };
+        let name = match rest.get(folded - 1).filter(|_| folded > 1) {
+            Some(last) => {
+                let of = pod.role.as_ref().map_or_else(String::new, |role| format!(" of {role}"));
+                let PodView { namespace, name, .. } = pod;
+                format!("{namespace}/{name}…{} ({folded} pods{of})", last.name)
+            }
+            None => named(pod),
+        };
         let about = match pod.verdict {
-            VerdictWord::Placed => Cell::styled(DIM, notes(pod).join("; ")),
+            VerdictWord::Placed => Cell::styled(DIM, about(pod)),
             VerdictWord::Waits | VerdictWord::Refused | VerdictWord::GaveUp => {
-                Cell::styled(PLAIN, why_not(pod))
+                Cell::styled(PLAIN, about(pod))
             }
         };
         grid.row(vec![
-            named(pod).into(),
+            name.into(),
             pod.node.as_deref().unwrap_or("-").into(),
             devices(pod).into(),
             verdict(pod.verdict),
             about,
         ]);
+        rest = rest.get(folded..).unwrap_or_default();
     }
     grid.render()
+}
+
+/// What is to be known of a pod beside its verdict.
+fn about(pod: &PodView) -> String {
+    match pod.verdict {
+        VerdictWord::Placed => notes(pod).join("; "),
+        VerdictWord::Waits | VerdictWord::Refused | VerdictWord::GaveUp => why_not(pod),
+    }
+}
+
+/// Whether two pods have rows that are alike but for the number at the end of their names.
+fn alike(a: &PodView, b: &PodView) -> bool {
+    let same = (&a.namespace, &a.group, &a.role, &a.node, a.verdict)
+        == (&b.namespace, &b.group, &b.role, &b.node, b.verdict);
+    same && follows(&a.name, &b.name) && devices(a) == devices(b) && about(a) == about(b)
 }
 
 /// A pod by its name, and by its place in its workload where that has several roles.

@@ -1,10 +1,11 @@
 //! `plan` and `why`: from the command line to the question, and from the answer to what is printed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_cluster::Compat;
 use phalanx_cluster::cure::Trials;
 use phalanx_cluster::edit::{Edit, EditError, kind_word, parse_target};
+use phalanx_cluster::lint::nearest_names;
 use phalanx_cluster::plan::{Plan, PlanOptions};
 use phalanx_cluster::raise;
 use phalanx_cluster::view::{
@@ -182,7 +183,7 @@ fn target(text: &str, namespace: &str, input: &Input) -> Result<ObjectRef, Failu
         return Ok(object);
     }
     if object.kind == Kind::Pod {
-        let planned = planned(world, &object.name);
+        let planned = planned(world, Some(&object.name));
         if planned.contains(&object) {
             return Ok(object);
         }
@@ -197,27 +198,57 @@ fn target(text: &str, namespace: &str, input: &Input) -> Result<ObjectRef, Failu
         );
         return Err(Failure::new(message).after(&input.findings.of(&other)));
     }
-    let hint = match (elsewhere.first(), lowering.all(object.kind).as_slice()) {
-        (Some(found), _) => {
+    let hint = match elsewhere.first() {
+        Some(found) => {
             format!("namespace {} has one: add -n {}", found.namespace, found.namespace)
         }
-        (None, []) => format!("no {} was read", object.kind),
-        (None, all) => {
-            let names: Vec<String> = all.iter().take(8).map(ToString::to_string).collect();
-            let more = if all.len() > 8 { ", …" } else { "" };
-            let only = if all.len() == 1 { "there is only" } else { "there are" };
-            format!("{only} {}{more}", names.join(", "))
-        }
+        None => others(world, &object),
     };
     Err(Failure::new(format!("There is no {object}: {hint}.")))
 }
 
-/// Pods of that name that workloads are still to make.
-fn planned(world: &World, name: &str) -> Vec<ObjectRef> {
+/// Most names of other objects that are listed.
+const OTHERS_SHOWN: usize = 5;
+
+/// What there is instead of an object that is asked about: the nearest names first.
+fn others(world: &World, object: &ObjectRef) -> String {
+    let mut all = world.lowering().all(object.kind);
+    if object.kind == Kind::Pod {
+        all.extend(planned(world, None));
+    }
+    let kind = object.kind;
+    let own: Vec<&ObjectRef> = all.iter().filter(|one| one.namespace == object.namespace).collect();
+    let (scope, named) = match (own.as_slice(), all.as_slice()) {
+        ([], []) => return format!("no {kind} was read, and none is to be made"),
+        ([], all) => ("in other namespaces", all.iter().collect()),
+        (own, _) if kind.is_namespaced() => ("in its namespace", own.to_vec()),
+        (own, _) => ("in the input", own.to_vec()),
+    };
+    let names: BTreeSet<&str> = named.iter().map(|one| one.name.as_str()).collect();
+    let nearest = nearest_names(&object.name, names.iter().copied());
+    let shown: Vec<String> = nearest
+        .iter()
+        .filter_map(|name| named.iter().find(|one| one.name == *name))
+        .take(OTHERS_SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    match (named.len(), nearest.len() > shown.len()) {
+        (1, _) => format!("{scope} there is one {kind}, {}", shown.concat()),
+        (count, true) => format!(
+            "of the {count} {scope} those with the nearest names are {}",
+            phalanx_cluster::words::list(&shown)
+        ),
+        (_, false) => format!("{scope} there are {}", phalanx_cluster::words::list(&shown)),
+    }
+}
+
+/// Pods that workloads are still to make; those of one name, where that is given.
+fn planned(world: &World, name: Option<&str>) -> Vec<ObjectRef> {
     let lowering = world.lowering();
     let workloads = Kind::workloads().flat_map(|kind| lowering.all(kind));
     // Its name is its workload's with a number.
-    let might = |workload: &ObjectRef| name.starts_with(workload.name.as_str());
+    let might =
+        |workload: &ObjectRef| name.is_none_or(|name| name.starts_with(workload.name.as_str()));
     let key = |workload: ObjectRef| GroupKey {
         object: Scoped {
             namespace: Name::new(&workload.namespace),
@@ -227,13 +258,18 @@ fn planned(world: &World, name: &str) -> Vec<ObjectRef> {
     };
     let groups = workloads.filter(might).filter_map(|workload| lowering.group(&key(workload)));
     let pods = groups.flat_map(|group| group.roles).flat_map(|role| role.pods);
-    let pods = pods.map(|pod| pod.key.0).filter(|pod| *pod.name == *name);
+    let pods = pods.map(|pod| pod.key.0);
+    let pods = pods.filter(|pod| name.is_none_or(|name| *pod.name == *name));
     let reference = |pod: Scoped| ObjectRef {
         kind: Kind::Pod,
         namespace: pod.namespace.to_string(),
         name: pod.name.to_string(),
     };
-    pods.map(reference).collect()
+    let mut all: Vec<ObjectRef> = pods.map(reference).collect();
+    // Some of them exist.
+    all.sort();
+    all.dedup();
+    all
 }
 
 fn options(args: &InputArgs, question: &QuestionArgs, world: &World) -> PlanOptions {

@@ -13,7 +13,7 @@ use crate::document;
 use crate::exit::{Answer, FINE, Failure, NOT_ALL, Printed};
 use crate::input::{self, Input};
 use crate::plan::words;
-use crate::screen::{Cell, DIM, Grid, HEAD, count, paint};
+use crate::screen::{Cell, DIM, Grid, HEAD, WARN, clean, count, paint};
 
 /// Most rows of holders, and of those who wait, that a terminal is given.
 const ROWS_MAX: usize = 20;
@@ -43,6 +43,7 @@ pub(crate) fn no_answer(failure: &Failure) -> StatusDocument {
         devices: Vec::new(),
         topologies: Vec::new(),
         holders: Vec::new(),
+        stalled: Vec::new(),
         waiting: Vec::new(),
         findings: failure.findings(),
         summary: StatusSummary::default(),
@@ -62,6 +63,10 @@ fn render(document: &StatusDocument) -> String {
     }
     if !document.holders.is_empty() {
         out += &format!("\n{}", holders(document));
+    }
+    for row in &document.stalled {
+        let head = paint(WARN, "HELD WITHOUT PROGRESS");
+        out += &format!("\n{head} {}\n{}\n", clean(&row.group), clean(&row.message));
     }
     if !document.waiting.is_empty() {
         out += &format!("\n{}", waiting(document));

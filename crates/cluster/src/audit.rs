@@ -199,7 +199,7 @@ impl<'a> Audit<'a> {
         let used: Vec<ResourceClaim> = self
             .claims
             .iter()
-            .filter(|(of, claim)| of.namespace == bind.namespace && serves(claim, bind))
+            .filter(|(of, claim)| of.namespace == bind.namespace && self.serves(claim, bind))
             .map(|(_, claim)| claim.clone())
             .collect();
         for claim in &used {
@@ -218,11 +218,26 @@ impl<'a> Audit<'a> {
             self.wrong(&pod, message);
         }
     }
-}
 
-fn serves(claim: &ResourceClaim, bind: &Bind) -> bool {
-    claim.status.allocation.is_some()
-        && claim.status.reserved_for.iter().any(|user| user.uid == bind.uid)
+    /// Whether a claim is allocated for a pod: reserved for itself, or for its PodGroup where the pod
+    /// has a claim of that name.
+    fn serves(&self, claim: &ResourceClaim, bind: &Bind) -> bool {
+        let users = &claim.status.reserved_for;
+        if claim.status.allocation.is_none() || users.iter().any(|user| user.uid == bind.uid) {
+            return claim.status.allocation.is_some();
+        }
+        let spec = crate::lower::pod_spec(self.objects, &bind.spec_of, bind.role);
+        let made_for = claim.metadata.annotations.get(crate::raise::POD_CLAIM_NAME);
+        spec.is_some_and(|spec| {
+            let group = spec.scheduling_group.iter().find_map(|of| of.pod_group_name.as_ref());
+            let is_group = |name: &str| group.is_some_and(|group| group == name);
+            let uses = spec.resource_claims.iter().any(|entry| {
+                entry.resource_claim_name.as_ref() == Some(&claim.metadata.name)
+                    || entry.resource_claim_template_name.is_some() && made_for == Some(&entry.name)
+            });
+            uses && users.iter().any(|user| user.resource == "podgroups" && is_group(&user.name))
+        })
+    }
 }
 
 /// Why a node repels a pod with these tolerations.

@@ -206,6 +206,7 @@ impl Gate {
             | Self::DRAPartitionableDevicesType
             | Self::DRAPrioritizedList
             | Self::DRAResourceClaimDeviceStatus
+            | Self::DRAWorkloadResourceClaims
             | Self::NodeDeclaredFeatures
             | Self::StorageCapacityScoring
             | Self::VolumeLimitScaling => true,
@@ -214,7 +215,6 @@ impl Gate {
             | Self::DRAResourceClaimGranularStatusAuthorization
             | Self::DRAResourcePoolStatus
             | Self::DRASchedulerFilterTimeout
-            | Self::DRAWorkloadResourceClaims
             | Self::DynamicResourceAllocation
             | Self::GenericWorkload
             | Self::NominatedNodeNameForExpectation
@@ -231,13 +231,10 @@ impl Gate {
 }
 
 /// What a decision lacks where one of these gates is on, for nothing reads them.
-const LACKING: [(Gate, &str); 2] = [
-    (
-        Gate::DRANodeAllocatableResources,
-        "what devices take of a node's CPU and memory is not counted",
-    ),
-    (Gate::DRAWorkloadResourceClaims, "claims of PodGroups are not made"),
-];
+const LACKING: [(Gate, &str); 1] = [(
+    Gate::DRANodeAllocatableResources,
+    "what devices take of a node's CPU and memory is not counted",
+)];
 
 /// An allocator of kube-scheduler's (`structured/internal` of its module).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,16 +15,19 @@ mod relax;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{GroupKey, NodeReport, Report, Verdict};
+use phalanx_engine::{GroupFacts, GroupKey, NodeKey, NodeReport, PodKey, Report, Verdict};
 use phalanx_objects::ObjectRef;
 
-use crate::edit::Edit;
+use crate::edit::{Edit, Setting};
 use crate::plan::{Plan, plan};
 use crate::world::{Objects, World};
 
 /// Most nodes that are tried for each kind of cure that is about nodes: those that are missed by
 /// least.
 const NODES_MAX: usize = 4;
+
+/// Most kinds of pods of one group for which cures are looked for.
+const PARTS_MAX: usize = 8;
 
 /// Most cures that are named, which is one of each kind at least, and most of one kind.
 const CURES_MAX: usize = 8;
@@ -35,14 +38,27 @@ const KIND_MAX: usize = 4;
 pub(crate) struct Subject {
     /// The group.
     pub(crate) group: GroupKey,
-    /// The object that says what its pods are like: the pod itself, or the workload.
-    pub(crate) spec_of: ObjectRef,
-    /// The role in that object that is short.
-    pub(crate) role: u16,
-    /// For each claim of its pods, the claim or the template that says what is asked.
-    pub(crate) claims: Vec<Option<ObjectRef>>,
+    /// What its pods are like, kind by kind, those that are short first; never empty.
+    pub(crate) parts: Vec<Part>,
     /// Pods of the group that are placed already, where they are some.
     pub(crate) placed: u32,
+    /// All of them start at once.
+    pub(crate) gang: bool,
+    /// Its pods that exist.
+    pub(crate) own: BTreeSet<PodKey>,
+    /// The object that declares it.
+    pub(crate) declared: ObjectRef,
+}
+
+/// Pods that are alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The object that says what they are like: the pod itself, or the workload.
+    pub(crate) spec_of: ObjectRef,
+    /// The role in that object.
+    pub(crate) role: u16,
+    /// For each of their claims, the claim or the template that says what is asked.
+    pub(crate) claims: Vec<Option<ObjectRef>>,
 }
 
 /// How many trial plans may be made.
@@ -78,6 +94,8 @@ pub(crate) struct Lab<'a> {
     bench: &'a mut Bench,
     plan: &'a Plan,
     subject: &'a Subject,
+    /// The pods of it that are looked at.
+    part: &'a Part,
     report: &'a Report,
     trials: &'a mut Trials,
     /// What was tried already.
@@ -103,10 +121,21 @@ impl Lab<'_> {
         // place.
         let works = decision.is_ok_and(|decision| {
             let own = decision.verdicts.iter().find(|(group, _)| *group == self.subject.group);
-            own.is_none_or(|(_, verdict)| verdict.is_whole())
+            own.is_none_or(|(_, verdict)| helps(edit, verdict))
         });
         self.tried.insert(edit.clone(), works);
         Some(works)
+    }
+
+    /// The nodes of the place that comes nearest to holding the group, where it must be in one.
+    fn nearest_place(&self) -> BTreeSet<NodeKey> {
+        let facts = group_facts(&self.report.verdict);
+        let Some((topology, path)) = facts.and_then(|facts| facts.place.as_ref()) else {
+            return BTreeSet::new();
+        };
+        let places = self.world.lowering().places_in(topology);
+        let inside = places.into_iter().filter(|(_, own)| own.starts_with(path));
+        inside.map(|(node, _)| node).collect()
     }
 
     /// Whether nothing that pods hold and nothing that is ill is in the way.
@@ -119,8 +148,10 @@ impl Lab<'_> {
 
     /// The first nodes of these, and that the others were not tried if none of the first helps.
     fn few<T>(&mut self, mut nodes: Vec<T>, mut try_one: impl FnMut(&mut Self, &T) -> bool) {
-        let more = nodes.len() > NODES_MAX;
-        nodes.truncate(NODES_MAX);
+        // Of a gang every member may be short of another node.
+        let most = if self.subject.gang { 2 * NODES_MAX } else { NODES_MAX };
+        let more = nodes.len() > most;
+        nodes.truncate(most);
         let mut found = false;
         for node in &nodes {
             found |= try_one(self, node);
@@ -140,23 +171,36 @@ pub(crate) fn cures(
     trials: &mut Trials,
 ) -> (Vec<Edit>, bool) {
     let Some(objects) = world.objects() else { return (Vec::new(), true) };
-    if report.verdict.is_whole() {
+    // A report on what is missing of a group does not know where the rest of it is kept.
+    let mut verdicts = plan.decision.verdicts.iter();
+    let own = verdicts.find(|(group, _)| *group == subject.group);
+    if own.is_none_or(|(_, verdict)| verdict.is_whole()) {
         return (Vec::new(), true);
     }
-    let (tried, cut) = (BTreeMap::new(), false);
-    let mut lab = Lab { objects, world, bench, plan, subject, report, trials, tried, cut };
-    let nearest = nearest(report);
+    let Some(part) = subject.parts.first() else { return (Vec::new(), true) };
+    let (tried, cut) = (BTreeMap::new(), subject.parts.len() > PARTS_MAX);
+    let mut lab = Lab { objects, world, bench, plan, subject, part, report, trials, tried, cut };
+    let place = lab.nearest_place();
+    let nearest = nearest(report, &place);
     let healed = candidates::heal(&mut lab, &nearest);
-    let ungated = relax::gates(&mut lab);
-    let relaxed = relax::constraints(&mut lab);
-    let counts = reduce::counts(&mut lab);
-    let resources = reduce::resources(&mut lab);
-    let names = names::names(&mut lab);
-    let replicas = reduce::replicas(&mut lab).into_iter().collect();
+    let mut ungated = Vec::new();
+    let mut relaxed = relax::levels(&mut lab);
+    let (mut counts, mut resources, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    let mut replicas: Vec<Edit> = reduce::minimum(&mut lab).into_iter().collect();
+    for part in subject.parts.iter().take(PARTS_MAX) {
+        lab.part = part;
+        ungated.extend(relax::gates(&mut lab));
+        relaxed.extend(relax::constraints(&mut lab));
+        counts.extend(reduce::counts(&mut lab));
+        resources.extend(reduce::resources(&mut lab));
+        names.extend(names::names(&mut lab));
+        replicas.extend(reduce::replicas(&mut lab));
+    }
     let more = candidates::more_nodes(&mut lab, &nearest).into_iter().collect();
     // Last, for it may take many trials.
-    let ended = ends::ends(&mut lab, &nearest).into_iter().collect();
+    let ended = ends::ends(&mut lab, &nearest, &place).into_iter().collect();
     let kinds = vec![healed, ungated, ended, relaxed, names, counts, resources, replicas, more];
+    let kinds = kinds.into_iter().map(each_once).collect();
     (named(kinds), !lab.cut)
 }
 
@@ -178,12 +222,39 @@ fn named(kinds: Vec<Vec<Edit>>) -> Vec<Edit> {
     first.filter(|edit| found.insert(edit.clone())).collect()
 }
 
-/// Nodes in the order in which they are missed: by the fewest checks, by the latest, by name.
-fn nearest(report: &Report) -> Vec<&NodeReport> {
+/// Of several parts that name one object each finds the same.
+fn each_once(edits: Vec<Edit>) -> Vec<Edit> {
+    let mut found = BTreeSet::new();
+    edits.into_iter().filter(|edit| found.insert(edit.clone())).collect()
+}
+
+/// Whether a group with this verdict has what an edit promises: of a lower minimum that it starts, of
+/// any other that all of it is placed.
+#[must_use]
+pub fn helps(edit: &Edit, verdict: &Verdict) -> bool {
+    match (edit, verdict) {
+        (Edit::Set { what: Setting::Minimum(_), .. }, Verdict::Placed { .. }) => true,
+        (_, verdict) => verdict.is_whole(),
+    }
+}
+
+/// Nodes in the order in which they are missed: those of the place that comes nearest first, then by
+/// the fewest checks, by the latest, by name.
+fn nearest<'r>(report: &'r Report, place: &BTreeSet<NodeKey>) -> Vec<&'r NodeReport> {
     let latest = |node: &NodeReport| node.checks.iter().map(|(reason, ..)| *reason).min();
     let mut nodes: Vec<&NodeReport> = report.nodes.iter().collect();
     nodes.sort_by_cached_key(|node| {
-        (node.checks.len(), std::cmp::Reverse(latest(node)), node.node.clone())
+        let missed = (node.checks.len(), std::cmp::Reverse(latest(node)));
+        (!place.contains(&node.node), missed, node.node.clone())
     });
     nodes
+}
+
+/// What is said of the group as a whole, where it is not placed.
+fn group_facts(verdict: &Verdict) -> Option<&GroupFacts> {
+    match verdict {
+        Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => why.group(),
+        Verdict::Placed { short: Some(short), .. } => short.why.group(),
+        Verdict::Placed { short: None, .. } => None,
+    }
 }

@@ -14,7 +14,7 @@ use phalanx_objects::topology::AlignLevel;
 use phalanx_objects::{Kind, ObjectRef};
 
 pub(crate) use apply::{Put, apply};
-pub(crate) use apply::{is_of, replicas};
+pub(crate) use apply::{healthy, is_of, levels, minimum, replicas, unhealthy};
 pub use parse::{kind_word, parse_target};
 
 /// One change of the world.
@@ -56,7 +56,8 @@ pub enum Edit {
 /// What can be healed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ill {
-    /// The node is uncordoned and loses its `node.kubernetes.io/` taints.
+    /// The node is uncordoned, loses its `node.kubernetes.io/` taints, and gives out all devices that
+    /// it counts.
     Node(String),
     /// The device loses its taints.
     Device {
@@ -90,6 +91,9 @@ pub enum Relaxation {
     Selectors(String),
     /// A level of `phalanx.dev/align`, required or preferred.
     Align(AlignLevel),
+    /// The level of topology in one domain of which a group, or part of it, is required to be: it is
+    /// wished instead, where the API has wishes.
+    Topology(String),
     /// A label of the pod's node selector.
     NodeSelector(String),
     /// The pod's required node affinity.
@@ -129,6 +133,8 @@ pub enum Setting {
     },
     /// The pods of a workload at a time.
     Replicas(u32),
+    /// The fewest pods of a group that start at once.
+    Minimum(u32),
     /// The name under which a pod requests what it requests under another.
     Name {
         /// The resource.
@@ -225,6 +231,7 @@ impl fmt::Display for Relaxation {
             Self::DistinctAttribute(attribute) => write!(f, "distinctAttribute {attribute}"),
             Self::Selectors(request) => write!(f, "selectors of {request}"),
             Self::Align(level) => write!(f, "align {level}"),
+            Self::Topology(level) => write!(f, "topology {level}"),
             Self::NodeSelector(key) => write!(f, "nodeSelector {key}"),
             Self::NodeAffinity => f.write_str("nodeAffinity"),
             Self::HostPort(port) => write!(f, "hostPort {port}"),
@@ -244,6 +251,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Count { request, count } => write!(f, "count of {request} to {count}"),
             Self::Replicas(count) => write!(f, "replicas to {count}"),
+            Self::Minimum(count) => write!(f, "minimum to {count}"),
             Self::Name { resource, other } => write!(f, "name of {resource} to {other}"),
             Self::Resource { resource, quantity } => write!(f, "{resource} to {quantity}"),
         }

@@ -29,6 +29,6 @@ pub mod world;
 pub use compat::{Allocator, Compat, CompatError, Gate, Plugin, Version};
 pub use finding::{Finding, Severity, Source};
 pub use lower::{
-    ClaimInfo, ClaimName, DeviceInfo, Failing, Gone, GroupInfo, Lowering, ObjectEvent, PodInfo,
-    RoleInfo, SpecText,
+    ClaimInfo, ClaimName, DeviceInfo, Failing, Gone, GroupInfo, GroupOwner, Lowering, ObjectEvent,
+    PodInfo, RoleInfo, SpecText,
 };

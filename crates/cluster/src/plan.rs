@@ -2,7 +2,8 @@
 //! simulations and the controller all plan here.
 
 use phalanx_engine::{
-    Change, Decision, Effort, FlightId, GroupKey, NodeKey, Policy, Report, Seat, Timestamp,
+    Change, Decision, Effort, FlightId, Group, GroupKey, NodeKey, Policy, Report, Seat, Timestamp,
+    Verdict,
 };
 
 use crate::world::World;
@@ -38,6 +39,16 @@ pub fn plan(world: &mut World, options: &PlanOptions) -> Plan {
 pub fn why(world: &mut World, group: &GroupKey, options: &PlanOptions) -> Option<Report> {
     let now = options.now.unwrap_or_default();
     world.engine().probe(&options.policy, group, now, options.effort)
+}
+
+/// Whether a group would start now if it came before all others. The world is as before.
+pub(crate) fn starts_first(world: &mut World, group: &GroupKey, options: &PlanOptions) -> bool {
+    let Some(own) = world.state().group(group).cloned() else { return false };
+    let first = Group { priority: i32::MAX, ..own.clone() };
+    world.engine().apply([Change::Group(group.clone(), Some(first))]);
+    let report = why(world, group, options);
+    world.engine().apply([Change::Group(group.clone(), Some(own))]);
+    report.is_some_and(|report| matches!(report.verdict, Verdict::Placed { .. }))
 }
 
 /// The account of one node: what it is to every pending group, in queue order.

@@ -15,6 +15,8 @@ use phalanx_engine::Timestamp;
 use phalanx_objects::resource::{ResourceClaim, ResourceClaimConsumerReference};
 use phalanx_objects::{Kind, ObjectRef};
 
+use crate::lower::GroupOwner;
+
 pub(crate) use allocation::{Granted, SliceIndex, allocate, quantity, share_id};
 pub use decide::raise;
 pub use extended::{EXTENDED_CLAIM, PodStatusWrite};
@@ -272,6 +274,24 @@ pub fn user(pod: &str, uid: &str) -> ResourceClaimConsumerReference {
         resource: "pods".to_owned(),
         name: pod.to_owned(),
         uid: uid.to_owned(),
+    }
+}
+
+/// A PodGroup as the user of a claim (KEP-5729).
+pub fn group_user(group: &str, uid: &str) -> ResourceClaimConsumerReference {
+    ResourceClaimConsumerReference {
+        api_group: "scheduling.k8s.io".to_owned(),
+        resource: "podgroups".to_owned(),
+        name: group.to_owned(),
+        uid: uid.to_owned(),
+    }
+}
+
+/// The UID of a PodGroup, or what is to be filled in for it.
+pub(crate) fn group_uid(group: &GroupOwner) -> String {
+    match group.uid.as_str() {
+        "" => format!("uid-of-podgroup-{}-once-created", group.name),
+        uid => uid.to_owned(),
     }
 }
 

@@ -41,6 +41,8 @@ pub struct TopologyCost {
     /// The same for what is wished to be together and is only a part of the group, over all such
     /// wishes.
     pub wishes: u16,
+    /// NVLink islands that the group's new members on one node use beyond the first, over its nodes.
+    pub islands: u16,
 }
 
 /// How far apart the devices of one pod are, those of its claims that were allocated before included.
@@ -101,6 +103,11 @@ pub struct Harm {
     pub lost_mi: u32,
     /// Room that was left on the shared devices that are drawn on: the fullest are filled first.
     pub shared_mi: u32,
+    /// By how much the nodes are broken up more than before, as Slurm's topology/block plugin counts:
+    /// nodes of which nothing scarce was in use and now something is; and of a group also, over all
+    /// levels of the trees that it is judged by, the nodes of each domain of which that was true of all
+    /// nodes and is not any more.
+    pub fragmentation: u32,
     /// Nodes whose scarce things were all free and are now used in part.
     pub nodes_broken: u16,
     /// Scarce things (devices, extended resources) that stay free on the node: fewer is a tighter
@@ -148,6 +155,7 @@ impl Harm {
             wholes_used: self.wholes_used.saturating_add(other.wholes_used),
             lost_mi: self.lost_mi.saturating_add(other.lost_mi),
             shared_mi: self.shared_mi.saturating_add(other.shared_mi),
+            fragmentation: self.fragmentation.saturating_add(other.fragmentation),
             nodes_broken: self.nodes_broken.saturating_add(other.nodes_broken),
             scarce_left: self.scarce_left.saturating_add(other.scarce_left),
         }

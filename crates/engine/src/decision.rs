@@ -28,10 +28,25 @@ pub struct Decision {
     /// Of groups whose seats are decided alone, what becomes of the roles that find no seat beside the
     /// first such, of which the group's verdict speaks.
     pub roles: Vec<(GroupKey, u16, Verdict)>,
+    /// Of groups that start whole and were placed, how broken up the trees are by which they are judged.
+    pub fragmentation: Vec<(GroupKey, Vec<Fragmentation>)>,
     /// When to decide again even if nothing changes.
     pub wake_at: Option<Timestamp>,
     /// Effort spent.
     pub spent: Effort,
+}
+
+/// How broken up a tree is, as Slurm's topology/block plugin counts: over all levels the nodes of each
+/// domain in which any node is in use, and the nodes in use. Less is better. A node is in use where
+/// anything scarce of it is: devices, extended resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fragmentation {
+    /// The tree.
+    pub topology: TopologyKey,
+    /// Before the group is there.
+    pub before: u64,
+    /// With it.
+    pub after: u64,
 }
 
 /// One thing to do.
@@ -125,6 +140,8 @@ pub struct Why {
     /// What stays in the way with every other pod gone and everything healed: its nodes and devices
     /// are counted in that world. Only what is refused has it.
     pub never: Option<Arc<Tally>>,
+    /// Of a group that starts whole, the role of the member that all of this is about.
+    pub role: Option<u16>,
 }
 
 /// One row of [`Why`].
@@ -176,6 +193,8 @@ pub enum Facts {
         free: i64,
         /// Allocatable in all.
         allocatable: i64,
+        /// There beyond that, and not allocatable, for its device plugin calls it unhealthy.
+        unhealthy: i64,
     },
     /// A label that the pod's node selector asks for, and what the node has instead.
     Label {
@@ -279,6 +298,23 @@ pub struct GroupFacts {
     pub place: Option<(TopologyKey, Domains)>,
     /// The role of the first member that does not fit.
     pub role: u16,
+    /// The segment that this member is of, where no domain takes that together.
+    pub segment: Option<Segment>,
+    /// The group runs without this member, which is beyond those that it needs.
+    pub beyond: bool,
+}
+
+/// Members of a group that must be in one domain of a level together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Index in its role of the first.
+    pub first: u32,
+    /// Index of the last.
+    pub last: u32,
+    /// The tree.
+    pub topology: TopologyKey,
+    /// The level, 0 the widest.
+    pub level: u16,
 }
 
 /// What is wrong with a claim on a volume.

@@ -77,6 +77,9 @@ impl Toleration {
 pub struct Node {
     /// `status.allocatable`.
     pub allocatable: Resources,
+    /// Of extended resources, what is there and not allocatable, for its device plugin calls it
+    /// unhealthy (`status.capacity` less allocatable); above zero, sorted by name, no name twice.
+    pub unhealthy: Box<[(Name, i64)]>,
     /// Labels, sorted by key.
     pub labels: Box<[(Name, Name)]>,
     /// Taints, in the node's order.
@@ -739,8 +742,19 @@ pub enum ClaimUse {
     Own(Shared<ClaimSpec>),
     /// A claim that exists by name, perhaps shared with others.
     Named(ClaimKey),
-    /// One claim for the whole group. (Nothing fills it yet.)
-    PerGroup(Shared<ClaimSpec>),
+    /// A claim of its group (`spec.resourceClaims` of a PodGroup, KEP-5729), by its name or the name that
+    /// it is to have: allocated once, and reserved for the group rather than for each of its pods.
+    PerGroup(ClaimKey),
+}
+
+impl ClaimUse {
+    /// The claim that is used by name; none where it is the pod's own.
+    pub fn shared(&self) -> Option<&ClaimKey> {
+        match self {
+            Self::Own(_) => None,
+            Self::Named(key) | Self::PerGroup(key) => Some(key),
+        }
+    }
 }
 
 /// What a claim asks for (`spec.devices`).

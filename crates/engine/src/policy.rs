@@ -39,13 +39,25 @@ pub enum DeviceOrder {
 /// timed, so that it is the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Effort {
-    /// Steps.
+    /// Steps that one search may take: for the devices of a seat on a node, or for an arrangement of a
+    /// group.
     pub steps: u64,
+    /// Ways to seat a group, nodes to the power of members, up to which all are gone through for the
+    /// cheapest. Groups of more are counted first, and searched where counting finds nothing.
+    pub ways: u64,
+}
+
+impl Effort {
+    /// So many steps, and ways as by default.
+    pub fn of_steps(steps: u64) -> Self {
+        Self { steps, ..Self::default() }
+    }
 }
 
 impl Default for Effort {
-    /// A bound per seat and node that no honest request reaches.
+    /// Steps that no honest request reaches per seat and node; and as many ways as take milliseconds,
+    /// for a plan may hold thousands of groups.
     fn default() -> Self {
-        Self { steps: 1_000_000 }
+        Self { steps: 1_000_000, ways: 4096 }
     }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::admission::{LimitRange, ResourceQuota, RuntimeClass};
-use crate::core::{Namespace, Node, Pod, PriorityClass, ReplicationController, Service};
+use crate::core::{
+    Namespace, Node, Pod, PriorityClass, ReplicationController, Service, ServiceAccount,
+};
 use crate::meta::ObjectMeta;
 use crate::resource::{
     DeviceClaim, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
@@ -145,6 +147,8 @@ kinds! {
     Service: "v1", Namespaced;
     /// Pods that are kept at a number.
     ReplicationController: "v1", Namespaced;
+    /// Whom pods run as.
+    ServiceAccount: "v1", Namespaced;
     /// A priority class.
     PriorityClass: "scheduling.k8s.io/v1", Cluster;
     /// A runtime class.
@@ -263,6 +267,7 @@ impl Object {
             | Self::Namespace(_)
             | Self::Service(_)
             | Self::ReplicationController(_)
+            | Self::ServiceAccount(_)
             | Self::PriorityClass(_)
             | Self::RuntimeClass(_)
             | Self::LimitRange(_)

@@ -399,7 +399,7 @@ words! {
 }
 
 /// The volumes of a pod that decide where it can be, those that are paths of its node, and those that
-/// are images; the others (`emptyDir`, `configMap`, …) are not kept.
+/// are images; of the others (`emptyDir`, `configMap`, …) only the names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodVolumes {
     /// Those that decide where the pod can be.
@@ -408,6 +408,18 @@ pub struct PodVolumes {
     pub of_node: Vec<HostPath>,
     /// Those that are the files of an image: nodes that have it are liked better.
     pub of_images: Vec<ImageVolume>,
+    /// What the others are called.
+    pub others: Vec<Box<str>>,
+}
+
+impl PodVolumes {
+    /// What they are called in the pod, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let placed = self.placed.iter().map(|volume| volume.name.as_str());
+        let of_node = self.of_node.iter().map(|volume| &*volume.name);
+        let of_images = self.of_images.iter().map(|volume| &*volume.name);
+        placed.chain(of_node).chain(of_images).chain(self.others.iter().map(|name| &**name))
+    }
 }
 
 /// A volume that is the files of an image.
@@ -444,7 +456,10 @@ impl Serialize for PodVolumes {
             image: Some(ImageVolumeSource { reference: volume.image.clone() }),
             ..Volume::default()
         });
-        serializer.collect_seq(self.placed.iter().cloned().chain(of_node).chain(of_images))
+        let others = self.others.iter();
+        let others = others.map(|name| Volume { name: name.to_string(), ..Volume::default() });
+        let all = self.placed.iter().cloned().chain(of_node).chain(of_images).chain(others);
+        serializer.collect_seq(all)
     }
 }
 
@@ -470,6 +485,8 @@ impl<'de> Deserialize<'de> for PodVolumes {
                         kept.of_images.push(ImageVolume { name, image });
                     } else if volume.decides() {
                         kept.placed.push(volume);
+                    } else {
+                        kept.others.push(volume.name.into());
                     }
                     index += 1;
                 }

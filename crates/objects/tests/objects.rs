@@ -169,6 +169,8 @@ resourceClaims: [{name: gpu, resourceClaimTemplateName: g}], tolerations: [{oper
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: t}}
 ---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: t}}
+---
 {apiVersion: v1, kind: Service, metadata: {name: s, namespace: t}, spec: {selector: {a: b}}}
 ---
 {apiVersion: v1, kind: ReplicationController, metadata: {name: r, namespace: t}, spec: {selector: {a: b}, template: {metadata: {labels: {a: b}}}}}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use phalanx_cluster::audit::audit_objects;
 use phalanx_cluster::cure::Trials;
-use phalanx_cluster::edit::Edit;
+use phalanx_cluster::edit::{self, Edit};
 use phalanx_cluster::plan::{Plan, PlanOptions, plan};
 use phalanx_cluster::raise::raise;
 use phalanx_cluster::view::{Document, PodView, VerdictWord, ViewOptions, plan_document};
@@ -162,7 +162,7 @@ impl Setting {
             NodeOrderNote::KubeScheduler => NodeOrder::Scores,
         };
         let policy = Policy { node_order, device_order, strict_cel: scenario.policy.strict_cel };
-        let effort = scenario.policy.effort.map_or_else(Effort::default, |steps| Effort { steps });
+        let effort = scenario.policy.effort.map_or_else(Effort::default, Effort::of_steps);
         Ok(Self { compat, now, policy, effort })
     }
 
@@ -215,7 +215,7 @@ impl Setting {
 }
 
 /// Each cure, made to the world by its own words, places the pod; of a workload all that it wants
-/// then.
+/// then, and with a lower minimum of a group some of it.
 fn cures(
     way: &str,
     world: &World,
@@ -226,7 +226,9 @@ fn cures(
     for pod in &document.pods {
         for cure in &pod.cures {
             let mut cured = world.clone();
-            let made = cure.edit.parse::<Edit>().and_then(|edit| cured.edit(&edit, &pod.namespace));
+            let change = cure.edit.parse::<Edit>();
+            let starts = matches!(&change, Ok(Edit::Set { what: edit::Setting::Minimum(_), .. }));
+            let made = change.and_then(|edit| cured.edit(&edit, &pod.namespace));
             if let Err(error) = made {
                 wrong.push(format!("{way}, the cure `{}` can't be made: {error}.", cure.edit));
                 continue;
@@ -241,7 +243,9 @@ fn cures(
                 other.namespace == pod.namespace && same
             };
             let mut all = after.pods.iter().filter(own);
-            if !all.all(|pod| pod.verdict == VerdictWord::Placed) {
+            let is_placed = |pod: &PodView| pod.verdict == VerdictWord::Placed;
+            // With a lower minimum the group starts, and some of it may wait.
+            if !(if starts { all.any(is_placed) } else { all.all(is_placed) }) {
                 wrong.push(format!("{way}, the cure `{}` does not cure {}.", cure.edit, pod.name));
             }
         }

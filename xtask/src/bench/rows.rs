@@ -316,7 +316,8 @@ pub(crate) fn never(runs: usize) {
     }
 }
 
-fn told(decision: &Decision) -> String {
+/// What became of the first group.
+pub(crate) fn told(decision: &Decision) -> String {
     match decision.verdicts.first().map(|(_, verdict)| verdict) {
         Some(Verdict::Waits(why)) => format!("waits: {}", why.first.code()),
         Some(Verdict::Refused(why)) => format!("refused: {}", why.first.code()),

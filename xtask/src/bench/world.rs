@@ -126,6 +126,7 @@ impl Fleet {
                 pods: 110,
                 scalars: Box::default(),
             },
+            unhealthy: Box::default(),
             labels: Box::default(),
             taints: Box::default(),
             unschedulable: false,

@@ -181,6 +181,42 @@ fn what_kubectl_prints_for_people_is_told_from_objects() {
     run(&["plan", "-f", &described]).code(2).complains(&["`kubectl describe`", "-o yaml"]);
 }
 
+/// What was read before the cut counts, and that the rest is missing is an error.
+#[test]
+fn an_archive_that_is_cut_off_is_read_as_far_as_it_goes() {
+    let scratch = Scratch::new();
+    let large = format!("{NODE}# {}\n", "x".repeat(5000)).replace("n1", "n2");
+    let files = [("a.yaml", NODE.as_bytes()), ("b.yaml", large.as_bytes())];
+    let whole = archive(&files);
+    for (name, bytes) in
+        [("in-a-file.tar", &whole[..3000]), ("in-a-header.tar", &whole[..1024 + 100])]
+    {
+        let path = scratch.bytes(name, bytes);
+        let document = run(&["status", "-f", &path, "-o", "json"]).code(1).json();
+        let lost = &document["findings"][0];
+        assert_eq!(lost["severity"], "error", "{document}");
+        let message = lost["message"].as_str().unwrap();
+        assert!(message.contains("the archive is cut off at "), "{message}");
+        assert!(message.contains("1 file before that is read"), "{message}");
+    }
+    let nothing = scratch.bytes("nothing.tar", &whole[..600]);
+    run(&["plan", "-f", &nothing])
+        .code(2)
+        .complains(&["cut off at a.yaml", "nothing of it is read"]);
+    let packed = packed(&whole);
+    let half = scratch.bytes("half.tar.gz", &packed[..packed.len() - 20]);
+    run(&["plan", "-f", &half]).says(&["the archive is cut off at "]);
+    let text = packed_half(NODES.as_bytes());
+    let text = scratch.bytes("nodes.json.gz", &text);
+    run(&["plan", "-f", &text]).code(2).complains(&["it is cut off", "gzip -t nodes.json.gz"]);
+}
+
+fn packed_half(text: &[u8]) -> Vec<u8> {
+    let mut all = packed(text);
+    all.truncate(all.len() / 2);
+    all
+}
+
 #[test]
 fn an_archive_in_a_directory_is_said_to_be_left() {
     let scratch = Scratch::new();
@@ -189,7 +225,7 @@ fn an_archive_in_a_directory_is_said_to_be_left() {
     run(&["plan", "-f", &scratch.path()]).code(2).complains(&["but an archive", "with -f"]);
     scratch.file("node.yaml", NODE);
     let ran = run(&["plan", "-f", &scratch.path(), "-f", &inner, "-o", "json"]).code(0);
-    ran.says(&["This archive lies in a directory or another archive and is not opened"]);
+    ran.says(&["This archive lies in a directory and is not opened"]);
 }
 
 #[test]

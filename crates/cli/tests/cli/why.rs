@@ -159,3 +159,61 @@ fn the_alternative_that_is_taken_is_named() {
         run_with(&["plan", "-f", "-"], &listed(first)).code(0).says(&[said]);
     }
 }
+
+#[test]
+fn an_object_that_is_not_there_is_answered_with_the_nearest_names() {
+    let pods: String = (0..9)
+        .map(|n| format!("---\n{}", POD.replace("name: a,", &format!("name: web-{n},"))))
+        .collect();
+    let job = "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: sweep, namespace: default}\nspec: \
+               {parallelism: 2, completions: 2, template: {spec: {restartPolicy: Never, containers: \
+               [{name: main, image: x}]}}}\n";
+    let text = format!("{NODE}{pods}{job}");
+    let why = run_with(&["why", "-f", "-", "pod/wep-3"], &text).code(2);
+    why.complains(&[
+        "of the 11 in its namespace those with the nearest names are Pod default/web-3, ",
+    ]);
+    // Pods that are still to be made count.
+    let why = run_with(&["why", "-f", "-", "pod/sweep-9"], &text).code(2);
+    why.complains(&["those with the nearest names are Pod default/sweep-0, Pod default/sweep-1"]);
+    let why = run_with(&["why", "-f", "-", "job/swep"], &text).code(2);
+    why.complains(&["in its namespace there is one Job, Job default/sweep"]);
+    let why = run_with(&["why", "-f", "-", "pod/nope"], NODE).code(2);
+    why.complains(&["no Pod was read, and none is to be made"]);
+}
+
+#[test]
+fn rows_that_are_alike_are_one() {
+    let job = "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: sweep, namespace: default}\nspec: \
+               {parallelism: 20, completions: 20, template: {spec: {restartPolicy: Never, containers: \
+               [{name: main, image: x, resources: {requests: {cpu: '9'}}}]}}}\n";
+    let plan = run_with(&["plan", "-f", "-"], &format!("{NODE}{job}")).code(1);
+    plan.says(&["default/sweep-0…sweep-19 (20 pods)", "20 refused"]);
+    let few = run_with(&["plan", "-f", "-"], &format!("{NODE}{}", job.replace("20", "5"))).code(1);
+    few.says(&["default/sweep-4 "]);
+}
+
+#[test]
+fn a_kind_that_is_misspelt_is_an_error() {
+    let text = format!("{NODE}---\n{}", POD.replace("kind: Pod", "kind: Pods"));
+    let plan = run_with(&["plan", "-f", "-"], &text).code(1);
+    plan.says(&["Kubernetes has no kind Pods in v1", "`kind: Pod`"]);
+}
+
+#[test]
+fn a_part_of_a_device_is_told_with_its_line() {
+    let gpu = POD.replace("requests: {cpu: '1'}", "limits: {nvidia.com/gpu: '1.5'}");
+    let plan =
+        run_with(&["plan", "-f", "-", "-o", "json"], &format!("{NODE}---\n{gpu}")).code(1).json();
+    let finding = &plan["findings"][0];
+    assert_eq!(
+        (&finding["severity"], finding["line"].is_number()),
+        (&"error".into(), true),
+        "{finding}"
+    );
+    assert!(finding["message"].as_str().unwrap().contains("counted in whole units"), "{finding}");
+    let huge = gpu.replace("1.5", "100000000000000000001");
+    let plan = run_with(&["plan", "-f", "-", "-o", "json"], &format!("{NODE}---\n{huge}")).json();
+    let said = plan["findings"].to_string() + &plan["pods"].to_string();
+    assert!(!said.contains("whole units"), "{said}");
+}

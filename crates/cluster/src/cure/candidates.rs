@@ -8,14 +8,20 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::Lab;
 use super::ends::{PAIRS_MAX, Thorough, smallest};
-use crate::edit::{Edit, Ill};
+use crate::edit::{Edit, Ill, healthy, unhealthy};
 use crate::world::Objects;
 
 /// The prefix of taints that stand for a node's health.
 pub(super) const HEALTH: &str = "node.kubernetes.io/";
 
-/// Most copies of a node that are tried.
+/// Most copies of a node that are tried, but for a larger group.
 const COPIES_MAX: u32 = 64;
+
+/// Most ill nodes that are healed together for a gang.
+const GANG_NODES_MAX: usize = 64;
+
+/// Most that are tried for a larger group.
+const GROUP_COPIES_MAX: u32 = 1024;
 
 /// For each of the nearest ill nodes, it and its tainted devices healed, as few of them as do; where
 /// no node alone is enough, some of all of these.
@@ -39,7 +45,8 @@ pub(super) fn heal(lab: &mut Lab<'_>, nearest: &[&NodeReport]) -> Vec<Edit> {
     if !shared.is_empty() {
         sets.push(shared);
     }
-    let some: Vec<Ill> = sets.iter().take(super::NODES_MAX).flatten().cloned().collect();
+    let most = if lab.subject.gang { GANG_NODES_MAX } else { super::NODES_MAX };
+    let some: Vec<Ill> = sets.iter().take(most).flatten().cloned().collect();
     let make = |ills: &[Ill]| {
         let mut ills = ills.to_vec();
         ills.sort();
@@ -59,9 +66,11 @@ pub(super) fn heal(lab: &mut Lab<'_>, nearest: &[&NodeReport]) -> Vec<Edit> {
     edits
 }
 
-/// Whether the node is cordoned or has a taint of its health.
+/// Whether the node is cordoned, has a taint of its health, or does not give out all that it counts.
 fn is_ill(node: &Node) -> bool {
-    node.spec.unschedulable || node.spec.taints.iter().any(|taint| taint.key.starts_with(HEALTH))
+    node.spec.unschedulable
+        || node.spec.taints.iter().any(|taint| taint.key.starts_with(HEALTH))
+        || !unhealthy(node).is_empty()
 }
 
 /// Everything that could be healed: nodes, and devices with a taint of their own or by a rule.
@@ -119,9 +128,10 @@ fn make_of(lab: &Lab<'_>, name: &str) -> String {
     let node = ObjectRef { kind: Kind::Node, namespace: String::new(), name: name.to_owned() };
     let Some(Object::Node(node)) = lab.objects.get(&node) else { return name.to_owned() };
     let labels = node.metadata.labels.iter().filter(|(_, value)| *value != name);
-    let own = |taint: &&phalanx_objects::core::Taint| !taint.key.starts_with(HEALTH);
-    let taints: Vec<_> = node.spec.taints.iter().filter(own).collect();
-    format!("{:?} {taints:?} {:?}", node.status.allocatable, labels.collect::<Vec<_>>())
+    let mut healed = Node::clone(node);
+    healthy(&mut healed);
+    let (taints, given) = (healed.spec.taints, healed.status.allocatable);
+    format!("{given:?} {taints:?} {:?}", labels.collect::<Vec<_>>())
 }
 
 /// The fewest copies of the node that do, if they are fewer than that.
@@ -135,10 +145,17 @@ fn fewest_copies(lab: &mut Lab<'_>, like: &str, fewer_than: u32) -> Option<u32> 
     }
     // More than one helps only if others take the first, or it is many pods.
     let most = copies_of_use(lab).min(fewer_than - 1);
-    if most < 2 || !lab.works(&with(most))? {
-        return None;
+    let (mut low, mut high) = (2, 2);
+    loop {
+        high = high.min(most);
+        if high < low {
+            return None;
+        }
+        if lab.works(&with(high))? {
+            break;
+        }
+        (low, high) = (high + 1, high.saturating_mul(2));
     }
-    let (mut low, mut high) = (2, most);
     while low < high {
         let middle = low + (high - low) / 2;
         if lab.works(&with(middle))? {
@@ -152,13 +169,15 @@ fn fewest_copies(lab: &mut Lab<'_>, like: &str, fewer_than: u32) -> Option<u32> 
 
 /// A node for each pod that waits, as far as the group's own turn: more are of no use.
 fn copies_of_use(lab: &Lab<'_>) -> u32 {
-    let mut pods = 0;
+    let (mut pods, mut most) = (0, COPIES_MAX);
     for (group, _) in &lab.plan.decision.verdicts {
         let info = lab.world.lowering().group(group);
-        pods += info.map_or(0, |info| info.roles.iter().map(|role| role.pods.len()).sum());
-        if *group == lab.subject.group || pods >= COPIES_MAX as usize {
+        let own: usize = info.map_or(0, |info| info.roles.iter().map(|role| role.pods.len()).sum());
+        pods += own;
+        if *group == lab.subject.group {
+            most = COPIES_MAX.max(u32::try_from(own).unwrap_or(u32::MAX)).min(GROUP_COPIES_MAX);
             break;
         }
     }
-    u32::try_from(pods).unwrap_or(COPIES_MAX).min(COPIES_MAX)
+    u32::try_from(pods).unwrap_or(most).min(most)
 }

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{Act, CureKind, Facts, NodeReport, Reason, Seat};
+use phalanx_engine::{
+    Act, CureKind, Facts, GroupKey, Name, NodeKey, NodeReport, PodKey, Reason, Scoped, Seat,
+};
 use phalanx_objects::core::Pod;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
@@ -16,12 +18,15 @@ pub(super) const PAIRS_MAX: usize = 24;
 /// Most nodes on which things are ended together.
 const SETS_MAX: usize = 64;
 
-/// Something that could be ended, and how much that would harm: less first.
+/// Something that could be ended, and how much that would harm: less first. A gang that runs is ended
+/// whole, for a part of it makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Thing {
     harm: Harm,
-    target: Target,
-    node: String,
+    targets: Vec<Target>,
+    nodes: Vec<String>,
+    /// A whole gang of pods.
+    gang: bool,
 }
 
 /// Compared field by field.
@@ -35,7 +40,8 @@ struct Harm {
 }
 
 fn make(things: &[Thing]) -> Edit {
-    let mut objects: Vec<Target> = things.iter().map(|thing| thing.target.clone()).collect();
+    let mut objects: Vec<Target> =
+        things.iter().flat_map(|thing| &thing.targets).cloned().collect();
     objects.sort();
     objects.dedup();
     Edit::Without { objects }
@@ -45,19 +51,29 @@ fn make(things: &[Thing]) -> Edit {
 ///
 /// Where there are few, any of them may be in it. Else those on one node with the users of the claims
 /// in its way, for the nodes that lack least, or on several of these nodes.
-pub(super) fn ends(lab: &mut Lab<'_>, nearest: &[&NodeReport]) -> Option<Edit> {
+pub(super) fn ends(
+    lab: &mut Lab<'_>,
+    nearest: &[&NodeReport],
+    place: &BTreeSet<NodeKey>,
+) -> Option<Edit> {
     if lab.is_refused() {
         return None;
     }
     let things = things(lab);
     if things.len() <= PAIRS_MAX {
-        return smallest(lab, &things, Thorough::Yes, make);
+        let light: Vec<Thing> = things.iter().filter(|thing| !thing.gang).cloned().collect();
+        let one = smallest(lab, &light, Thorough::Yes, make);
+        if light.len() == things.len() || one.as_ref().is_some_and(|edit| size(edit) <= 2) {
+            return one;
+        }
+        let other = smallest(lab, &things, Thorough::Yes, make);
+        return one.into_iter().chain(other).min_by_key(size);
     }
     if let Some(edit) = user_of_full_claim(lab) {
         return Some(edit);
     }
     let mut sets = on_nodes(lab, nearest, &things);
-    sets.sort_by_key(|set| set.room.len());
+    sets.sort_by_key(|set| (!place.contains(&set.node), set.room.len()));
     let one = on_one_node(lab, &sets);
     if one.as_ref().is_some_and(|edit| size(edit) <= 2) {
         return one;
@@ -75,6 +91,8 @@ fn size(edit: &Edit) -> usize {
 
 /// What could be ended for one node.
 struct Set {
+    /// The node.
+    node: NodeKey,
     /// Things that by their requests leave the node enough room, as few as do.
     room: Vec<Thing>,
     /// All.
@@ -131,44 +149,102 @@ fn user_of_full_claim(lab: &mut Lab<'_>) -> Option<Edit> {
 
 /// Everything that could be ended, but for the group's own: those missed least first.
 fn things(lab: &Lab<'_>) -> Vec<Thing> {
-    let own = &lab.subject.spec_of;
     let seats = seats(lab);
     let mut things = Vec::new();
+    let mut gangs: BTreeMap<&GroupKey, Vec<Thing>> = BTreeMap::new();
     for object in lab.objects.of_kind(Kind::Pod) {
         let Object::Pod(pod) = object else { continue };
         let reference = object.reference();
-        let of_own = pod.metadata.namespace == own.namespace && crate::edit::is_of(object, own);
-        if reference == *own || of_own || pod.status.phase.is_terminal() {
+        let key = PodKey(Scoped {
+            namespace: Name::new(&pod.metadata.namespace),
+            name: Name::new(&pod.metadata.name),
+        });
+        if is_own(lab, object) || lab.subject.own.contains(&key) || pod.status.phase.is_terminal() {
             continue;
         }
         let seat = seats.get(&Target::from(&reference)).map(|seat| seat.node.0.to_string());
         let bound = crate::lower::node_of(pod).map(str::to_owned);
-        let node = bound.or(seat).unwrap_or_default();
-        things.push(Thing { harm: harm(pod), target: Target::from(&reference), node });
+        let nodes = bound.or(seat).into_iter().collect();
+        let targets = vec![Target::from(&reference)];
+        let thing = Thing { harm: harm(pod), targets, nodes, gang: false };
+        match lab.world.lowering().gang_of(&key) {
+            Some(gang) => gangs.entry(gang).or_default().push(thing),
+            None => things.push(thing),
+        }
+    }
+    for (gang, pods) in gangs {
+        things.extend(of_gang(lab, gang, pods));
     }
     for (group, _) in &lab.plan.decision.verdicts {
         let Some(info) = lab.world.lowering().group(group) else { continue };
-        if info.kind == Kind::Pod || *group == lab.subject.group {
+        let is_workload = matches!(info.kind, Kind::Workload(_));
+        if !is_workload || *group == lab.subject.group {
             continue;
         }
         let pods: usize = info.roles.iter().map(|role| role.pods.len()).sum();
         let target = workload(group, info.kind);
-        let node = seats.get(&target).map_or_else(String::new, |seat| seat.node.0.to_string());
+        let nodes = seats.get(&target).map(|seat| seat.node.0.to_string()).into_iter().collect();
         // All its pods go, which is worse than any one that runs.
         let harm = Harm { pods: 1 + pods, priority: 0, claims: 0, cpu_milli: 0, memory: 0 };
-        things.push(Thing { harm, target, node });
+        things.push(Thing { harm, targets: vec![target], nodes, gang: false });
     }
     things.extend(unused_allocations(lab));
     things.sort();
     things
 }
 
-fn workload(group: &phalanx_engine::GroupKey, kind: Kind) -> Target {
+/// Whether the object is one of those that say what the group's pods are like, or is made by one.
+fn is_own(lab: &Lab<'_>, object: &Object) -> bool {
+    let reference = object.reference();
+    lab.subject.parts.iter().any(|part| {
+        let own = &part.spec_of;
+        let made = reference.namespace == own.namespace && crate::edit::is_of(object, own);
+        reference == *own || made
+    })
+}
+
+/// What could be ended of a gang of which these pods exist: as many pods one by one as it does not need,
+/// those of the highest names; and all of it.
+fn of_gang(lab: &Lab<'_>, gang: &GroupKey, mut pods: Vec<Thing>) -> Vec<Thing> {
+    // What neither runs nor is seated by this plan holds nothing.
+    pods.retain(|pod| !pod.nodes.is_empty());
+    pods.sort_by(|a, b| a.targets.cmp(&b.targets));
+    if pods.is_empty() {
+        return Vec::new();
+    }
+    let beyond = lab.world.lowering().beyond_needed(gang);
+    let mut things: Vec<Thing> = pods.iter().rev().take(beyond).cloned().collect();
+    let declared = crate::lower::declaring(gang);
+    let by_workload =
+        matches!(declared.kind, Kind::Workload(_)) && lab.objects.get(&declared).is_some();
+    let targets = match by_workload {
+        true => vec![Target::from(&declared)],
+        false => pods.iter().flat_map(|pod| pod.targets.clone()).collect(),
+    };
+    let mut nodes: Vec<String> = pods.iter().flat_map(|pod| pod.nodes.clone()).collect();
+    nodes.sort();
+    nodes.dedup();
+    let sum =
+        |of: fn(&Harm) -> i64| pods.iter().map(|pod| of(&pod.harm)).fold(0, i64::saturating_add);
+    let harm = Harm {
+        pods: pods.len(),
+        priority: pods.iter().map(|pod| pod.harm.priority).max().unwrap_or_default(),
+        claims: pods.iter().map(|pod| pod.harm.claims).sum(),
+        cpu_milli: sum(|harm| harm.cpu_milli),
+        memory: sum(|harm| harm.memory),
+    };
+    things.push(Thing { harm, targets, nodes, gang: pods.len() > 1 });
+    things
+}
+
+fn workload(group: &GroupKey, kind: Kind) -> Target {
     let (namespace, name) = (group.object.namespace.to_string(), group.object.name.to_string());
     Target { kind, namespace: Some(namespace), name }
 }
 
 /// The first seat that this plan gives each pod or workload.
+///
+/// Pods of a group have each its own.
 fn seats<'a>(lab: &Lab<'a>) -> BTreeMap<Target, &'a Seat> {
     let mut seats = BTreeMap::new();
     for act in &lab.plan.decision.acts {
@@ -177,13 +253,19 @@ fn seats<'a>(lab: &Lab<'a>) -> BTreeMap<Target, &'a Seat> {
         if let Some(seat) = placed.first() {
             seats.insert(workload(group, info.kind), seat);
         }
+        for seat in placed.iter().filter(|_| info.gang) {
+            let Some(pod) = &seat.pod else { continue };
+            let (namespace, name) = (pod.0.namespace.to_string(), pod.0.name.to_string());
+            seats.insert(Target { kind: Kind::Pod, namespace: Some(namespace), name }, seat);
+        }
     }
     seats
 }
 
 /// Claims that hold devices for nobody, but for the group's own, which it may move.
 fn unused_allocations(lab: &Lab<'_>) -> Vec<Thing> {
-    let own: BTreeSet<&ObjectRef> = lab.subject.claims.iter().flatten().collect();
+    let parts = lab.subject.parts.iter();
+    let own: BTreeSet<&ObjectRef> = parts.flat_map(|part| part.claims.iter().flatten()).collect();
     let mut things = Vec::new();
     for object in lab.objects.of_kind(Kind::ResourceClaim) {
         let Object::ResourceClaim(claim) = object else { continue };
@@ -191,7 +273,8 @@ fn unused_allocations(lab: &Lab<'_>) -> Vec<Thing> {
         let reference = object.reference();
         if unused && !own.contains(&reference) {
             let harm = Harm { pods: 0, priority: 0, claims: 1, cpu_milli: 0, memory: 0 };
-            things.push(Thing { harm, target: Target::from(&reference), node: String::new() });
+            let targets = vec![Target::from(&reference)];
+            things.push(Thing { harm, targets, nodes: Vec::new(), gang: false });
         }
     }
     things
@@ -219,14 +302,19 @@ fn on_nodes(lab: &Lab<'_>, nearest: &[&NodeReport], things: &[Thing]) -> Vec<Set
     let mut by_node: BTreeMap<&str, Vec<&Thing>> = BTreeMap::new();
     let mut by_target: BTreeMap<&Target, &Thing> = BTreeMap::new();
     for thing in things {
-        by_node.entry(&thing.node).or_default().push(thing);
-        by_target.insert(&thing.target, thing);
+        for node in &thing.nodes {
+            by_node.entry(node).or_default().push(thing);
+        }
+        by_target.extend(thing.targets.iter().map(|target| (target, thing)));
     }
-    let nowhere = by_node.get("").into_iter().flatten();
-    let unused: Vec<&Thing> =
-        nowhere.copied().filter(|thing| thing.target.kind == Kind::ResourceClaim).collect();
+    let is_claim = |thing: &&Thing| {
+        thing.nodes.is_empty() && thing.targets.iter().any(|t| t.kind == Kind::ResourceClaim)
+    };
+    let unused: Vec<&Thing> = things.iter().filter(is_claim).collect();
     let mut sets = Vec::new();
-    for node in nearest.iter().filter(|node| held_by_pods(node)) {
+    // Of a gang one member may fit where the next does not.
+    let of_use = |node: &&&NodeReport| lab.subject.gang || held_by_pods(node);
+    for node in nearest.iter().filter(of_use) {
         let here = by_node.get(node.node.0.as_str()).map_or(&[][..], Vec::as_slice);
         let users = users_of_claims(lab, node);
         let users = users.iter().filter_map(|user| by_target.get(user).copied());
@@ -234,8 +322,12 @@ fn on_nodes(lab: &Lab<'_>, nearest: &[&NodeReport], things: &[Thing]) -> Vec<Set
             here.iter().copied().chain(users).chain(unused.iter().copied()).cloned().collect();
         all.sort();
         all.dedup();
-        if let Some(room) = room(node, &all) {
-            sets.push(Set { room, all });
+        let room = match lab.subject.gang {
+            true => Some(all.clone()).filter(|all| !all.is_empty()),
+            false => room(node, &all),
+        };
+        if let Some(room) = room {
+            sets.push(Set { node: node.node.clone(), room, all });
         }
     }
     sets
@@ -260,7 +352,7 @@ fn room(node: &NodeReport, all: &[Thing]) -> Option<Vec<Thing>> {
         };
         missing.push((of, asked.saturating_sub(*free)));
     }
-    if all.iter().any(|thing| thing.target.kind != Kind::Pod) {
+    if all.iter().any(|thing| thing.targets.iter().any(|target| target.kind != Kind::Pod)) {
         return Some(all.to_vec());
     }
     let is_enough = |some: &[&Thing]| {

@@ -14,7 +14,7 @@ const NAMES_MAX: usize = 16;
 /// For each counter of devices that the pods ask for, the names of the same vendor for devices of the
 /// same kind.
 pub(super) fn names(lab: &mut Lab<'_>) -> Vec<Edit> {
-    let (on, role) = (&lab.subject.spec_of, lab.subject.role);
+    let (on, role) = (&lab.part.spec_of, lab.part.role);
     let Some(spec) = crate::lower::pod_spec(lab.objects, on, role) else { return Vec::new() };
     let containers = spec.containers.iter().chain(&spec.init_containers);
     let lists = containers.flat_map(|c| [&c.resources.requests, &c.resources.limits]);
@@ -25,7 +25,7 @@ pub(super) fn names(lab: &mut Lab<'_>) -> Vec<Edit> {
         return Vec::new();
     }
     let offered = offered(lab);
-    let object = Target::from(&lab.subject.spec_of);
+    let object = Target::from(&lab.part.spec_of);
     let mut edits = Vec::new();
     for resource in asked {
         let others: Vec<&String> =

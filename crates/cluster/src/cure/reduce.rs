@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use phalanx_engine::Facts;
+use phalanx_engine::{Facts, Verdict};
 use phalanx_objects::resource::{DeviceAllocationMode, DeviceRequest};
 use phalanx_objects::{Kind, ObjectRef, Quantity};
 
@@ -19,7 +19,7 @@ pub(super) fn requests<'a>(objects: &'a Objects, claim: &ObjectRef) -> Option<&'
 /// For each request of several devices, the most that can be had.
 pub(super) fn counts(lab: &mut Lab<'_>) -> Vec<Edit> {
     let mut counted = Vec::new();
-    let claims: BTreeSet<&ObjectRef> = lab.subject.claims.iter().flatten().collect();
+    let claims: BTreeSet<&ObjectRef> = lab.part.claims.iter().flatten().collect();
     for claim in claims {
         let is_counted = |mode: &DeviceAllocationMode| *mode == DeviceAllocationMode::ExactCount;
         for request in requests(lab.objects, claim).unwrap_or_default() {
@@ -79,8 +79,8 @@ fn largest(
 
 /// For each resource that one container requests, the most that the pods can have of it.
 pub(super) fn resources(lab: &mut Lab<'_>) -> Vec<Edit> {
-    let on = &lab.subject.spec_of;
-    let Some(spec) = crate::lower::pod_spec(lab.objects, on, lab.subject.role) else {
+    let on = &lab.part.spec_of;
+    let Some(spec) = crate::lower::pod_spec(lab.objects, on, lab.part.role) else {
         return Vec::new();
     };
     let of_pod = spec.resources.as_ref().into_iter();
@@ -114,7 +114,7 @@ pub(super) fn resources(lab: &mut Lab<'_>) -> Vec<Edit> {
 fn whole(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
     let quantity = asked.value_ceil().to_string();
     let what = Setting::Resource { resource: resource.to_owned(), quantity };
-    let edit = Edit::Set { object: Target::from(&lab.subject.spec_of), what };
+    let edit = Edit::Set { object: Target::from(&lab.part.spec_of), what };
     (lab.works(&edit) == Some(true)).then_some(edit)
 }
 
@@ -122,7 +122,7 @@ fn whole(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
 fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
     let is_cpu = resource == "cpu";
     let units = if is_cpu { asked.milli_ceil() } else { asked.value_ceil() };
-    let object = Target::from(&lab.subject.spec_of);
+    let object = Target::from(&lab.part.spec_of);
     // Short by so much on a node: right where one pod is to be placed there.
     let short = |node: &phalanx_engine::NodeReport| {
         let amounts = node.checks.iter().filter_map(|(_, _, example)| match &example.facts {
@@ -155,9 +155,25 @@ fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
     })
 }
 
+/// The most pods of a gang that start at once, where fewer do.
+pub(super) fn minimum(lab: &mut Lab<'_>) -> Option<Edit> {
+    let mut verdicts = lab.plan.decision.verdicts.iter();
+    let own = verdicts.find(|(group, _)| *group == lab.subject.group).map(|(_, verdict)| verdict);
+    if !lab.subject.gang || matches!(own, Some(Verdict::Placed { .. })) {
+        return None;
+    }
+    let object = lab.subject.declared.clone();
+    let now = lab.objects.get(&object).and_then(crate::edit::minimum)?;
+    let fit = super::group_facts(&lab.report.verdict).map(|facts| i64::from(facts.fit));
+    largest(lab, i64::from(now) - 1, fit.as_slice(), |count| {
+        let what = Setting::Minimum(u32::try_from(count).ok()?);
+        Some(Edit::Set { object: Target::from(&object), what })
+    })
+}
+
 /// The most pods of a workload that are placed, with those that it has.
 pub(super) fn replicas(lab: &mut Lab<'_>) -> Option<Edit> {
-    let object = lab.subject.spec_of.clone();
+    let object = lab.part.spec_of.clone();
     let found = lab.objects.get(&object)?;
     let wanted = crate::edit::replicas(found)?;
     let exist = lab.objects.in_namespace(Kind::Pod, &object.namespace);

@@ -10,7 +10,7 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::candidates::HEALTH;
 use super::reduce::requests;
-use super::{Lab, Subject};
+use super::{Lab, Part};
 use crate::edit::{Edit, Relaxation, Target};
 use crate::world::Objects;
 
@@ -23,8 +23,8 @@ fn relax(object: &ObjectRef, what: Relaxation) -> Edit {
 
 /// The one scheduling gate that keeps the pods back.
 pub(super) fn gates(lab: &mut Lab<'_>) -> Vec<Edit> {
-    let on = &lab.subject.spec_of;
-    let spec = crate::lower::pod_spec(lab.objects, on, lab.subject.role);
+    let on = &lab.part.spec_of;
+    let spec = crate::lower::pod_spec(lab.objects, on, lab.part.role);
     let gates = spec.iter().flat_map(|spec| &spec.scheduling_gates);
     let edits: BTreeSet<Edit> =
         gates.map(|gate| relax(on, Relaxation::Gate(gate.name.clone()))).collect();
@@ -35,12 +35,27 @@ fn that_work(lab: &mut Lab<'_>, edits: BTreeSet<Edit>) -> Vec<Edit> {
     edits.into_iter().filter(|edit| lab.works(edit) == Some(true)).collect()
 }
 
+/// Each level of topology that alone is in the way: of what declares the group and of its pods.
+pub(super) fn levels(lab: &mut Lab<'_>) -> Vec<Edit> {
+    if !lab.subject.gang {
+        return Vec::new();
+    }
+    let parts = lab.subject.parts.iter().take(super::PARTS_MAX).map(|part| &part.spec_of);
+    let objects: BTreeSet<&ObjectRef> = parts.chain([&lab.subject.declared]).collect();
+    let mut edits = BTreeSet::new();
+    for object in objects {
+        let levels = lab.objects.get(object).map(crate::edit::levels).unwrap_or_default();
+        edits.extend(levels.into_iter().map(|level| relax(object, Relaxation::Topology(level))));
+    }
+    that_work(lab, edits)
+}
+
 /// Each other constraint that alone is in the way.
 pub(super) fn constraints(lab: &mut Lab<'_>) -> Vec<Edit> {
     let mut edits = BTreeSet::new();
     let (of_nodes, of_devices) = taints(lab);
-    of_pod(lab.subject, lab.objects, &of_nodes, &mut edits);
-    let claims: BTreeSet<&ObjectRef> = lab.subject.claims.iter().flatten().collect();
+    of_pod(lab.part, lab.objects, &of_nodes, &mut edits);
+    let claims: BTreeSet<&ObjectRef> = lab.part.claims.iter().flatten().collect();
     for claim in claims {
         of_claim(lab.objects, claim, &of_devices, &mut edits);
     }
@@ -76,14 +91,9 @@ fn taints(lab: &mut Lab<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
 }
 
 /// Constraints of the pods on their nodes.
-fn of_pod(
-    subject: &Subject,
-    objects: &Objects,
-    taints: &BTreeSet<String>,
-    edits: &mut BTreeSet<Edit>,
-) {
-    let on = &subject.spec_of;
-    let Some(spec) = crate::lower::pod_spec(objects, on, subject.role) else { return };
+fn of_pod(part: &Part, objects: &Objects, taints: &BTreeSet<String>, edits: &mut BTreeSet<Edit>) {
+    let on = &part.spec_of;
+    let Some(spec) = crate::lower::pod_spec(objects, on, part.role) else { return };
     edits.extend(taints.iter().map(|key| relax(on, Relaxation::Taint(key.clone()))));
     edits.extend(
         spec.node_selector.keys().map(|key| relax(on, Relaxation::NodeSelector(key.clone()))),

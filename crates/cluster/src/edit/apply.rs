@@ -20,7 +20,11 @@ use super::{Edit, EditError, Relaxation, Setting, Target, kind_word};
 use crate::lower::{manager, recognise};
 use crate::world::Objects;
 
+mod groups;
 mod nodes;
+
+pub(crate) use groups::{levels, minimum};
+pub(crate) use nodes::{healthy, unhealthy};
 
 /// One object's change.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +146,7 @@ fn owned_by<'a>(
         | Kind::Namespace
         | Kind::Service
         | Kind::ReplicationController
+        | Kind::ServiceAccount
         | Kind::PriorityClass
         | Kind::RuntimeClass
         | Kind::LimitRange
@@ -178,6 +183,7 @@ pub(crate) fn is_of(object: &Object, owner: &ObjectRef) -> bool {
         | Object::Namespace(_)
         | Object::Service(_)
         | Object::ReplicationController(_)
+        | Object::ServiceAccount(_)
         | Object::PriorityClass(_)
         | Object::RuntimeClass(_)
         | Object::LimitRange(_)
@@ -242,6 +248,7 @@ fn claim_spec(
         | Object::Namespace(_)
         | Object::Service(_)
         | Object::ReplicationController(_)
+        | Object::ServiceAccount(_)
         | Object::PriorityClass(_)
         | Object::RuntimeClass(_)
         | Object::LimitRange(_)
@@ -293,6 +300,7 @@ fn relax(object: &mut Object, what: &Relaxation) -> Result<(), String> {
             if found { Ok(()) } else { Err(no_request(request)) }
         }
         Relaxation::Align(level) => drop_align(object, *level),
+        Relaxation::Topology(level) => groups::drop_level(object, level),
         Relaxation::NodeSelector(key) => {
             let found = in_pods(object, |spec| spec.node_selector.remove(key).is_some())?;
             if found { Ok(()) } else { Err(format!("it selects nodes by no label {key}")) }
@@ -484,6 +492,7 @@ fn set(object: &mut Object, what: &Setting) -> Result<(), String> {
             if found { Ok(()) } else { Err(no_request(request)) }
         }
         Setting::Replicas(count) => set_replicas(object, *count),
+        Setting::Minimum(count) => groups::set_minimum(object, *count),
         Setting::Name { resource, other } => set_name(object, resource, other),
         Setting::Resource { resource, quantity } => set_resource(object, resource, quantity),
     }

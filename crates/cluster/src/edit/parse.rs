@@ -20,6 +20,7 @@ pub fn kind_word(kind: Kind) -> &'static str {
         Kind::Namespace => "namespace",
         Kind::Service => "service",
         Kind::ReplicationController => "replicationcontroller",
+        Kind::ServiceAccount => "serviceaccount",
         Kind::PriorityClass => "priorityclass",
         Kind::RuntimeClass => "runtimeclass",
         Kind::LimitRange => "limitrange",
@@ -51,6 +52,7 @@ fn kind(word: &str) -> Option<Kind> {
         "ns" => Some(Kind::Namespace),
         "svc" => Some(Kind::Service),
         "rc" => Some(Kind::ReplicationController),
+        "sa" => Some(Kind::ServiceAccount),
         "pc" => Some(Kind::PriorityClass),
         "limits" => Some(Kind::LimitRange),
         "quota" => Some(Kind::ResourceQuota),
@@ -212,6 +214,7 @@ fn relax(rest: &[&str]) -> Result<Edit, EditError> {
             Some(level) => Relaxation::Align(*level),
             None => return expected("a level after `align`: island, switch, root, numa or rail"),
         },
+        ["topology", level] => Relaxation::Topology(own(level)),
         ["nodeSelector", key] => Relaxation::NodeSelector(own(key)),
         ["nodeAffinity"] => Relaxation::NodeAffinity,
         ["hostPort", port] => match port.parse() {
@@ -230,8 +233,8 @@ fn relax(rest: &[&str]) -> Result<Edit, EditError> {
         _ => {
             return expected(
                 "a constraint: `matchAttribute ATTRIBUTE`, `distinctAttribute ATTRIBUTE`, \
-                 `selectors of REQUEST`, `align LEVEL`, `nodeSelector KEY`, `nodeAffinity`, \
-                 `podAffinity`, `podAntiAffinity`, `spread KEY`, `hostPort PORT`, `nodeName`, \
+                 `selectors of REQUEST`, `align LEVEL`, `topology LEVEL`, `nodeSelector KEY`, \
+                 `nodeAffinity`, `podAffinity`, `podAntiAffinity`, `spread KEY`, `hostPort PORT`, `nodeName`, \
                  `gate NAME`, `taint KEY` or `taint KEY of REQUEST`",
             );
         }
@@ -255,6 +258,13 @@ fn set(rest: &[&str]) -> Result<Edit, EditError> {
         ["replicas", "to", count] => {
             Setting::Replicas(number(count, "the number of pods", COUNT_MAX)?)
         }
+        ["minimum", "to", count] => {
+            let count = number(count, "the fewest pods", COUNT_MAX)?;
+            if count == 0 {
+                return expected("a minimum of at least 1");
+            }
+            Setting::Minimum(count)
+        }
         ["name", "of", resource, "to", other] => {
             let (resource, other) = ((*resource).to_owned(), (*other).to_owned());
             Setting::Name { resource, other }
@@ -274,8 +284,8 @@ fn set(rest: &[&str]) -> Result<Edit, EditError> {
         }
         _ => {
             return expected(
-                "`count of REQUEST to N`, `replicas to N`, `name of RESOURCE to RESOURCE` or \
-                 `RESOURCE to QUANTITY`",
+                "`count of REQUEST to N`, `replicas to N`, `minimum to N`, `name of RESOURCE to \
+                 RESOURCE` or `RESOURCE to QUANTITY`",
             );
         }
     };
@@ -301,6 +311,7 @@ mod tests {
             "relax resourceclaim/shared distinctAttribute gpu.nvidia.com/numa",
             "relax resourceclaim/shared selectors of gpu/big",
             "relax pod/x align island",
+            "relax podgroup/x topology example.com/rack",
             "relax pod/x nodeSelector example.com/zone",
             "relax pod/x nodeAffinity",
             "relax pod/x podAffinity",
@@ -313,6 +324,7 @@ mod tests {
             "relax resourceclaim/ml/c taint example.com/unhealthy of gpu",
             "set resourceclaimtemplate/pair count of gpu to 2",
             "set deployment/web replicas to 3",
+            "set podgroup/x minimum to 6",
             "set pod/x nvidia.com/gpu to 3",
             "set pod/x name of nvidia.com/gpu to nvidia.com/mig-3g.40gb",
             "set pod/x cpu to 500m",

@@ -4,9 +4,16 @@ use super::{Lint, Rule};
 use crate::lower::Kept;
 use crate::world::World;
 
-/// Rules that say of amounts what validation says too, and more of what to do.
-const AMOUNTS: [Rule; 3] =
-    [Rule::ResourceFraction, Rule::ResourceLimitMissing, Rule::ResourceLimitDiffers];
+/// Rules that say what validation says too, and more of what to do.
+const SAID: [Rule; 7] = [
+    Rule::ResourceFraction,
+    Rule::ResourceLimitMissing,
+    Rule::ResourceLimitDiffers,
+    Rule::FieldValueRequired,
+    Rule::FieldValueInvalid,
+    Rule::FieldValueDuplicate,
+    Rule::FieldValueNotFound,
+];
 
 /// What one of those has said of the same field is not said again.
 pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
@@ -18,7 +25,7 @@ pub(super) fn find(world: &World, found: &mut Vec<Lint>) {
         let Some(object) = &finding.object else { continue };
         let Some(source) = world.lowering().source(object) else { continue };
         let same = |lint: &Lint| {
-            AMOUNTS.contains(&lint.rule)
+            SAID.contains(&lint.rule)
                 && lint.object.as_ref() == Some(object)
                 && lint.path == finding.path
         };

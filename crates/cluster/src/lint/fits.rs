@@ -12,10 +12,10 @@ use super::asked::asks;
 use super::bench::Bench;
 use super::{Lint, Rule};
 use crate::edit::kind_word;
-use crate::finding::{Severity, Source};
+use crate::finding::{Finding, Severity, Source};
 use crate::lower::ObjectEvent;
 use crate::plan::{PlanOptions, plan};
-use crate::view::{ReasonView, VerdictWord, ViewOptions, plan_document};
+use crate::view::{ReasonView, VerdictWord, ViewOptions, document_with};
 use crate::world::World;
 
 pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lint>) {
@@ -35,7 +35,9 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
     let mut fork = world.clone();
     let tried = try_out(&mut fork, &subjects);
     let plan = plan(&mut fork, options);
-    let document = plan_document(&mut fork, &plan, &ViewOptions::default());
+    let held = crate::deadlock::findings(&fork, &plan);
+    let document = document_with(&mut fork, &plan, &ViewOptions::default(), &held);
+    found.extend(held.into_iter().filter_map(|finding| in_part(world, finding)));
     // Of a group that no workload makes, the pods are asked that exist.
     let of_workload = |group: &String| {
         let kind = group.split('/').next().unwrap_or_default();
@@ -44,15 +46,15 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
     let own = document.pods.iter().filter(|pod| !pod.group.as_ref().is_some_and(of_workload));
     let pods = own.map(|pod| {
         let name = (Kind::Pod, pod.namespace.clone(), pod.name.clone());
-        (name, pod.verdict, &pod.reasons)
+        (name, pod.verdict, &pod.reasons, pod.group.is_some())
     });
     let groups = document.groups.iter().filter_map(|group| {
         let kind = Kind::workloads().find(|kind| kind_word(*kind) == group.kind)?;
         let name = (kind, group.namespace.clone(), group.name.clone());
-        Some((name, group.verdict, &group.reasons))
+        Some((name, group.verdict, &group.reasons, false))
     });
     let mut refused: BTreeMap<(BTreeSet<ObjectRef>, bool, String), Vec<&Subject>> = BTreeMap::new();
-    for ((kind, namespace, name), verdict, reasons) in pods.chain(groups) {
+    for ((kind, namespace, name), verdict, reasons, member) in pods.chain(groups) {
         if verdict != VerdictWord::Refused {
             continue;
         }
@@ -76,13 +78,21 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
             continue;
         }
         if let Some(why) = why(reasons) {
-            let of_group = reasons.first().is_some_and(|reason| reason.scope == "group");
+            let of_group = member || reasons.first().is_some_and(|reason| reason.scope == "group");
             refused.entry((subject.cause(), of_group, why)).or_default().push(subject);
         }
     }
     for ((_, of_group, why), subjects) in refused {
         found.extend(told(subjects, of_group, &why));
     }
+}
+
+/// A group that started in part.
+fn in_part(world: &World, finding: Finding) -> Option<Lint> {
+    let object = finding.object?;
+    let read = Source { file: finding.file, line: finding.line, ordinal: 0 };
+    let source = world.lowering().source(&object).cloned().unwrap_or(read);
+    Some(Lint::new(Rule::GroupInPart, (&object, &source), "", finding.message))
 }
 
 /// What is refused for one cause: of pods that use the same claims one stands for all.

@@ -16,6 +16,7 @@ mod labels;
 mod limits;
 mod near;
 mod nodes;
+pub(crate) mod partitions;
 mod pools;
 mod quotas;
 mod resources;
@@ -41,6 +42,7 @@ pub use document::{
     AdviceView, GroundView, LINT_API_VERSION, LintDocument, LintFindingView, LintSummary,
     PositionView,
 };
+pub use near::nearest as nearest_names;
 pub use rule::Rule;
 
 /// Where a rule is broken, and how.
@@ -150,11 +152,40 @@ pub fn lint(world: &World, options: &PlanOptions) -> Vec<Lint> {
         resources::uncounted(world, waiting, &mut found);
     }
     admitted::find(world, &mut found);
-    nodes::find(&bench, &mut found);
+    nodes::find(&bench, options, &mut found);
     hints::find(&bench, &mut found);
+    levels(world, &mut found);
+    let mut partitions = partitions::Partitions::new(world);
+    let gangs = world.lowering().gangs().filter_map(|key| world.lowering().group(key));
+    found.extend(gangs.filter_map(|info| {
+        let finding = partitions.of(&info)?;
+        let object = finding.object?;
+        let source = world.lowering().source(&object)?;
+        Some(Lint::new(Rule::PartitionsApart, (&object, source), "", finding.message))
+    }));
     lowered(world, &mut found);
     fits::find(&bench, options, &mut found);
     ordered(found)
+}
+
+/// Levels that groups name and no node has a label for, with the one that may be meant.
+fn levels(world: &World, found: &mut Vec<Lint>) {
+    if world.nodes_len() == 0 {
+        return;
+    }
+    let known = world.lowering().levels_in_use();
+    for (object, label, field) in world.lowering().labels_of_no_node() {
+        let Some(source) = world.lowering().source(&object) else { continue };
+        let names: Vec<&str> = known.iter().map(phalanx_engine::Name::as_str).collect();
+        let instead = match (near::meant(&label, names.iter().copied()), names.as_slice()) {
+            (Some(near), _) => format!("If {near} is meant, name that."),
+            (None, []) => "No other level is known.".to_owned(),
+            (None, names) => format!("There are {}.", near::quoted(names, names.len())),
+        };
+        let message =
+            format!("No node has the label {label}, which a group names as a level. {instead}");
+        found.push(Lint::new(Rule::TopologyLevelUnknown, (&object, source), &field, message));
+    }
 }
 
 /// What lowering found and no rule has said better.

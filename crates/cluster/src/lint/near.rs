@@ -12,7 +12,7 @@ const COMPARED: usize = 300;
 
 /// The names, nearest first: by the edits that lead from one to the other, where another domain
 /// before the same last part counts as one edit.
-pub(super) fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+pub fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let mut ranked: Vec<(usize, &str)> =
         names.into_iter().map(|name| (edits(wanted, name), name)).collect();
     ranked.sort_unstable();

@@ -16,6 +16,7 @@ use super::near::{cut, meant, nearest, quoted};
 use super::resources::containers;
 use super::{Lint, Rule, spread, volumes};
 use crate::compat::distance;
+use crate::plan::PlanOptions;
 use crate::words::{count, list};
 
 /// How many names a finding lists.
@@ -24,7 +25,7 @@ const NAMES_SHOWN: usize = 4;
 /// Most edits that lead from a taint's key to one that is written wrong.
 const EDITS_MAX: usize = 2;
 
-pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
+pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lint>) {
     let objects = bench.world.objects().into_iter().flat_map(|o| o.of_kind(Kind::Node));
     let nodes: Vec<&Node> = objects
         .filter_map(|object| if let Object::Node(node) = object { Some(&**node) } else { None })
@@ -40,7 +41,7 @@ pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
         fleet.host_ports(bench, waiting, found);
     }
     spread::find(bench, &fleet, found);
-    volumes::find(bench, &fleet, found);
+    volumes::find(bench, options, &fleet, found);
 }
 
 /// The nodes, and what their labels and taints are.

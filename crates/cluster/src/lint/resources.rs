@@ -33,12 +33,15 @@ pub(super) fn amounts(waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
             let parts =
                 amounts.iter().filter(|(name, amount)| may_be_served(name) && in_part(amount));
             for (name, amount) in parts {
-                let message = format!(
-                    "Container {who} asks for {amount} of {}. Extended resources are counted in whole \
-                     units, and the API server refuses it. A part of a GPU is a partition or a share: a \
-                     resource with a name of its own, or a device that claims may share.",
-                    cut(name)
-                );
+                let why = if amount.is_whole() {
+                    "That is more than can be counted, and the API server refuses it."
+                } else {
+                    "Extended resources are counted in whole units, and the API server refuses it. A \
+                     part of a GPU is a partition or a share: a resource with a name of its own, or a \
+                     device that claims may share."
+                };
+                let asked = cut(name);
+                let message = format!("Container {who} asks for {amount} of {asked}. {why}");
                 let path = format!("{path}.resources.{list}[{name:?}]");
                 found.push(Lint::new(Rule::ResourceFraction, place, &path, message));
             }

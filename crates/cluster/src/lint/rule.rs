@@ -119,6 +119,12 @@ rules! {
     VolumePinsPods: Warning,
     /// No node could ever hold it.
     NeverFits: Error,
+    /// A group names a level of topology for which no node has a label.
+    TopologyLevelUnknown: Error,
+    /// A group started in part and holds what it has without progress.
+    GroupInPart: Warning,
+    /// Ranks of one group ask for partitions of GPUs, which have no access to each other.
+    PartitionsApart: Warning,
     /// The environment names GPUs that are not asked for.
     DevicesByEnvironment: Warning,
     /// A privileged container sees GPUs that are not asked for.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use phalanx_engine::{GroupKey, Name, NodeReport, Scoped, Verdict};
 use phalanx_objects::core::{Node, ResourceList};
 use phalanx_objects::storage::{PersistentVolume, PersistentVolumeClaim};
 use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
@@ -12,7 +13,9 @@ use super::claims::Waiting;
 use super::near::{cut, quoted};
 use super::nodes::{Fleet, bears_taints, meets, term_holds};
 use super::{Lint, Rule};
+use crate::edit::kind_word;
 use crate::lower::{ZONES, node_of, pod_requests};
+use crate::plan::{PlanOptions, why};
 use crate::words::list;
 use crate::world::World;
 
@@ -22,16 +25,83 @@ const ZONES_APART: &str = "__";
 /// How many nodes a finding names.
 const NODES_SHOWN: usize = 3;
 
-pub(super) fn find(bench: &Bench<'_>, fleet: &Fleet<'_>, found: &mut Vec<Lint>) {
-    let mut room = None;
+pub(super) fn find(
+    bench: &Bench<'_>,
+    options: &PlanOptions,
+    fleet: &Fleet<'_>,
+    found: &mut Vec<Lint>,
+) {
+    let (mut room, mut fork) = (None, None);
     for waiting in &bench.waiting {
         let pins = pins(bench.world, fleet, waiting);
         if pins.is_empty() {
             continue;
         }
         let room = room.get_or_insert_with(|| Room::of(bench.world, fleet));
-        found.extend(told(fleet, waiting, &pins, room));
+        let told = told(fleet, waiting, &pins, room);
+        if told.is_none() && !waiting.spec.resource_claims.is_empty() {
+            // Devices of claims are in no sum of the nodes: the plan knows them.
+            let fork = fork.get_or_insert_with(|| bench.world.clone());
+            found.extend(devices_elsewhere(fork, options, waiting, &pins));
+        }
+        found.extend(told);
     }
+}
+
+/// A pod whose volume is on nodes where the devices that its claims ask for are in use, while other
+/// nodes fail it for the volume alone.
+fn devices_elsewhere(
+    fork: &mut World,
+    options: &PlanOptions,
+    waiting: &Waiting<'_>,
+    pins: &[Pin<'_>],
+) -> Option<Lint> {
+    let ObjectRef { kind, namespace, name } = &waiting.reference;
+    let namespace = if namespace.is_empty() { "default" } else { namespace };
+    let object = Scoped { namespace: Name::new(namespace), name: Name::new(name) };
+    let group = GroupKey { object, kind: Name::new(kind_word(*kind)) };
+    let report = why(fork, &group, options)?;
+    let Verdict::Waits(_) = report.verdict else { return None };
+    let (reached, others): (Vec<&NodeReport>, Vec<&NodeReport>) = report
+        .nodes
+        .iter()
+        .partition(|node| pins.iter().all(|pin| pin.nodes.contains(node.node.0.as_str())));
+    // What stands in the way there is of these plugins, and nothing else.
+    let fails = |node: &NodeReport, by: &[&str]| {
+        let mut checks = node.checks.iter();
+        !node.checks.is_empty() && checks.all(|(reason, ..)| by.contains(&reason.check()))
+    };
+    let names = |nodes: Vec<&NodeReport>, by: &[&str]| -> Vec<String> {
+        let nodes = nodes.into_iter().filter(|node| fails(node, by));
+        nodes.map(|node| node.node.0.to_string()).collect()
+    };
+    let fits = reached.iter().any(|node| node.offer.is_some());
+    let full = names(reached, &["DynamicResources"]);
+    let free = names(others, &["VolumeBinding", "VolumeZone"]);
+    let first = full.first().filter(|_| !fits && !free.is_empty())?;
+    let only = match full.len() {
+        1 => format!("{first} alone"),
+        several => format!("{several} nodes alone, such as {first}"),
+    };
+    let free: Vec<&str> = free.iter().map(String::as_str).collect();
+    let message = format!(
+        "The pods are pinned by the volume of PersistentVolumeClaim {}: of the nodes that can take them \
+         it can be used from {only}, where the devices that their claims ask for are in use. Other nodes \
+         have such devices free ({}), and the volume is not there. Use a volume that those nodes reach, \
+         or copy the data.",
+        list(&bound(pins)),
+        quoted(&free, NODES_SHOWN),
+    );
+    let path = format!("{}.volumes", waiting.at);
+    let place = (&waiting.reference, waiting.source);
+    Some(Lint::new(Rule::VolumePinsPods, place, &path, message))
+}
+
+/// The claims that pin, each with its volume.
+fn bound(pins: &[Pin<'_>]) -> Vec<String> {
+    let named =
+        |pin: &Pin<'_>| format!("{} (PersistentVolume {})", cut(pin.claim), cut(pin.volume));
+    pins.iter().map(named).collect()
 }
 
 /// A claim with its volume, and the nodes from which that can be used.
@@ -185,10 +255,6 @@ fn told(
         return None;
     }
     let (node, lack) = lacks.first()?;
-    let bound: Vec<String> = pins
-        .iter()
-        .map(|pin| format!("{} (PersistentVolume {})", cut(pin.claim), cut(pin.volume)))
-        .collect();
     let only = match reached.as_slice() {
         [one] => format!("{one} alone"),
         several => format!("{} nodes alone, such as {node}", several.len()),
@@ -201,7 +267,7 @@ fn told(
         "The pods are pinned by the volume of PersistentVolumeClaim {}: it can be used from {only}, \
          {has} {} of {} {} free where a pod asks for {}. Other nodes have room ({}), and the volume \
          is not there. Use a volume that those nodes reach, or copy the data.",
-        list(&bound),
+        list(&bound(pins)),
         lack.free,
         lack.allocatable,
         cut(&lack.resource),

@@ -62,7 +62,11 @@ impl Need {
     /// What one pod does, what several do, and what can't be told without the kind.
     fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Nodes => ("waits", "wait", "where a pod could go is not known"),
+            Self::Nodes => (
+                "is to be placed",
+                "are to be placed",
+                "where they could go is not known, and so they are refused",
+            ),
             Self::Slices => ("uses claims", "use claims", "which devices there are is not known"),
             Self::Classes => ("uses claims", "use claims", "which devices they mean is not known"),
             Self::Claims => (

@@ -64,6 +64,10 @@ impl Lowering {
                 self.replication_controller(controller, header);
                 Vec::new()
             }
+            Object::ServiceAccount(account) => {
+                self.service_account(account, header);
+                Vec::new()
+            }
             Object::PriorityClass(class) => self.priority_class(class, header),
             Object::RuntimeClass(class) => {
                 self.runtime_class(class, header);
@@ -123,6 +127,7 @@ impl Lowering {
             }
             Kind::Service => self.service_gone(&scoped),
             Kind::ReplicationController => self.replication_controller_gone(&scoped),
+            Kind::ServiceAccount => self.service_account_gone(&scoped),
             Kind::RuntimeClass => self.runtime_class_gone(name),
             Kind::LimitRange => self.limit_range_gone(&scoped),
             Kind::ResourceQuota => self.quota_gone(&scoped),
@@ -177,6 +182,7 @@ impl Lowering {
             Kind::DeviceClass => self.specs.class_changed(&object.name),
             Kind::PriorityClass => self.priority_changed(&object.name, false),
             Kind::RuntimeClass => self.runtime_changed(&scoped.name, false),
+            Kind::ServiceAccount => self.mark_drafts(&scoped.namespace),
             Kind::LimitRange
             | Kind::ResourceQuota
             | Kind::Node
@@ -237,6 +243,7 @@ impl Lowering {
             | Object::Namespace(_)
             | Object::Service(_)
             | Object::ReplicationController(_)
+            | Object::ServiceAccount(_)
             | Object::PriorityClass(_)
             | Object::RuntimeClass(_)
             | Object::LimitRange(_)
@@ -266,6 +273,7 @@ impl Lowering {
                 &node.status.capacity,
                 names,
             ),
+            unhealthy: amount::unhealthy(&node.status.allocatable, &node.status.capacity, names),
             labels: node
                 .metadata
                 .labels
@@ -520,6 +528,9 @@ impl Lowering {
         }
         let users = self.index.claim.get(key).into_iter().flatten().cloned();
         self.dirty.pods.extend(users);
+        for group in self.index.shared_claims.get(key).cloned().unwrap_or_default() {
+            self.mark_sharers(&group);
+        }
         self.dirty.claims.push(key.clone());
     }
 
@@ -620,6 +631,7 @@ impl Lowering {
             Kind::ReplicationController => {
                 self.spreading.controllers.get(&scoped()).map(|kept| &kept.header)
             }
+            Kind::ServiceAccount => objects.admission.accounts.get(&scoped()).map(|k| &k.header),
             Kind::PriorityClass => objects.priorities.get(name).map(|r| &r.header),
             Kind::RuntimeClass => objects.admission.runtime_classes.get(name).map(|k| &k.header),
             Kind::LimitRange => objects.admission.limit_ranges.get(&scoped()).map(|k| &k.header),
@@ -696,7 +708,7 @@ pub(super) fn change<K: Ord, V: Ord>(
     }
 }
 
-fn wish_notes(wish: &Wish) -> Vec<Note> {
+pub(super) fn wish_notes(wish: &Wish) -> Vec<Note> {
     match wish {
         Ok(_) => Vec::new(),
         Err(message) => vec![(

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::{Padded, Resources};
+use phalanx_engine::{Name, Padded, Resources};
 use phalanx_objects::Quantity;
 use phalanx_objects::core::{
     Container, ContainerStatus, PodSpec, PodStatus, ResourceList, RestartPolicy,
@@ -314,6 +314,23 @@ pub(crate) fn allocatable(
 ) -> Resources {
     let list = if allocatable.is_empty() { capacity } else { allocatable };
     rounded(&borrowed(list), names)
+}
+
+/// Of extended resources, what the node has and does not give out: the kubelet leaves out of
+/// `allocatable` what a device plugin calls unhealthy. Where `allocatable` is missing it is the
+/// capacity.
+pub(crate) fn unhealthy(
+    allocatable: &ResourceList,
+    capacity: &ResourceList,
+    names: &mut Names,
+) -> Box<[(Name, i64)]> {
+    let extended = capacity.iter().filter(|(name, _)| is_extended(name));
+    let more = extended.filter_map(|(name, all)| {
+        let given = allocatable.get(name).map_or(0, Quantity::value_ceil);
+        let more = all.value_ceil().saturating_sub(given.max(0));
+        (more > 0 && !allocatable.is_empty()).then(|| (names.get(name), more))
+    });
+    more.collect()
 }
 
 fn rounded(amounts: &Amounts<'_>, names: &mut Names) -> Resources {

@@ -304,6 +304,7 @@ impl Lowering {
         let name = Name::new(&format!("{}-plan", base.trim_end_matches('-')));
         let key = ClaimKey(Scoped { namespace: pod.0.namespace.clone(), name });
         Some(ClaimInfo {
+            group: None,
             pod_claim: Name::new(""),
             template: None,
             claim: ClaimName::Planned(key),

@@ -12,7 +12,7 @@ use phalanx_objects::scheduling::{Scheduling, SchedulingKind};
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::Lowering;
-use super::absorb::findings;
+use super::absorb::{findings, wish_notes};
 use super::record::{Header, NodeRecord, SchedulingRecord};
 use super::settle::cluster_object;
 use super::slice::Note;
@@ -102,7 +102,7 @@ impl Tree {
         }
     }
 
-    fn levels(&self) -> Box<[Name]> {
+    pub(super) fn levels(&self) -> Box<[Name]> {
         match self {
             Self::Labels(_, labels) => labels.clone(),
             Self::Places(places) => places.levels.iter().map(|(_, name)| name.clone()).collect(),
@@ -143,11 +143,17 @@ impl Lowering {
             true => self.scoped(&meta.namespace, &meta.name),
             false => Scoped { namespace: Name::new(""), name: Name::new(&meta.name) },
         };
-        let record = SchedulingRecord { header, object: Arc::new(object.clone()) };
+        let align = super::pod::wish(meta, &mut self.interned.names);
+        let mut notes = wish_notes(&align);
+        let record = SchedulingRecord { header, object: Arc::new(object.clone()), align };
         self.mark_above(kind, &scoped);
+        self.mark_wishing(kind, &scoped);
+        self.index_sharing(kind, &scoped, false);
         self.objects.scheduling.insert((kind, scoped.clone()), record);
+        self.mark_wishing(kind, &scoped);
+        self.index_sharing(kind, &scoped, true);
         self.scheduling_changed(kind, &scoped);
-        match object {
+        notes.extend(match object {
             Scheduling::HyperNode(of) => hypernodes::notes(of),
             Scheduling::KueueTopology(of) | Scheduling::KaiTopology(of) => {
                 let none = of.spec.levels.is_empty();
@@ -155,8 +161,8 @@ impl Lowering {
                 let note = (Severity::Warning, "spec.levels".to_owned(), message.to_owned());
                 none.then_some(note).into_iter().collect()
             }
-            Scheduling::PodGroup(_)
-            | Scheduling::CompositePodGroup(_)
+            Scheduling::PodGroup(of) => self.sharing_notes(of),
+            Scheduling::CompositePodGroup(_)
             | Scheduling::Templates(_)
             | Scheduling::KueueWorkload(_)
             | Scheduling::Coscheduling(_)
@@ -164,7 +170,8 @@ impl Lowering {
             | Scheduling::KaiPodGroup(_)
             | Scheduling::PodGang(_)
             | Scheduling::ComputeDomain(_) => Vec::new(),
-        }
+        });
+        notes
     }
 
     pub(super) fn scheduling_gone(&mut self, kind: SchedulingKind, scoped: &Scoped) {
@@ -173,6 +180,8 @@ impl Lowering {
             scoped.namespace = Name::new("");
         }
         self.mark_above(kind, &scoped);
+        self.mark_wishing(kind, &scoped);
+        self.index_sharing(kind, &scoped, false);
         if self.objects.scheduling.remove(&(kind, scoped.clone())).is_some() {
             self.scheduling_changed(kind, &scoped);
         }
@@ -419,6 +428,29 @@ impl Lowering {
         self.shown.trees.iter().map(info).collect()
     }
 
+    /// The domains of each node in a tree.
+    pub(crate) fn places_in(&self, topology: &TopologyKey) -> BTreeMap<NodeKey, Domains> {
+        self.shown.trees.get(topology).map(|tree| self.domains(tree)).unwrap_or_default()
+    }
+
+    /// The name of a level of a tree.
+    pub(crate) fn level_name(&self, topology: &TopologyKey, level: u16) -> Option<Name> {
+        self.shown.trees.get(topology)?.levels().get(usize::from(level)).cloned()
+    }
+
+    /// Where a node is in a tree.
+    pub(crate) fn place_in(&self, topology: &TopologyKey, node: &NodeKey) -> Option<Domains> {
+        self.shown.trees.get(topology)?.domains(&node.0, self.objects.nodes.get(&node.0)?)
+    }
+
+    /// Whether any node is in a tree.
+    pub(crate) fn has_places(&self, topology: &TopologyKey) -> bool {
+        let tree = self.shown.trees.get(topology);
+        tree.is_some_and(|tree| {
+            self.objects.nodes.iter().any(|(name, node)| tree.domains(name, node).is_some())
+        })
+    }
+
     fn domains(&self, tree: &Tree) -> BTreeMap<NodeKey, Domains> {
         let of = |(name, node): (&Name, &NodeRecord)| {
             Some((NodeKey(name.clone()), tree.domains(name, node)?))
@@ -465,6 +497,10 @@ impl Lowering {
             let without: Vec<&Name> =
                 nodes.into_iter().filter(lacks).map(|(name, _)| name).collect();
             if without.is_empty() || label.as_str() == CLIQUE && source != Source::Group {
+                continue;
+            }
+            // That is told of the group that names it.
+            if source == Source::Group && without.len() == self.objects.nodes.len() {
                 continue;
             }
             let message = format!(

@@ -17,6 +17,7 @@ use super::pod::level_word;
 use super::record::{ClaimRecord, Life, PodClaim, PodClaimSource, PodRecord, PodShape};
 use super::settle::object;
 use super::slice::Note;
+use super::workload::Marks;
 use crate::finding::{Severity, UNREAD};
 
 /// One of a pod's claims, looked up.
@@ -28,6 +29,8 @@ pub(super) enum Found {
     Own(Shared<ClaimSpec>, Option<ClaimKey>),
     /// There by name.
     Named(ClaimKey),
+    /// Its group's, there or still to be made.
+    Shared(ClaimKey),
     /// Not to be had.
     Fault(Fault),
 }
@@ -46,7 +49,12 @@ impl Lowering {
             | Life::Leaving
             | Life::Ended => {
                 for claim in &mut claims {
-                    if !matches!(claim, Found::Named(_)) {
+                    let there = match claim {
+                        Found::Named(_) => true,
+                        Found::Shared(key) => self.objects.claims.contains_key(key),
+                        Found::Nothing | Found::Own(..) | Found::Fault(_) => false,
+                    };
+                    if !there {
                         *claim = Found::Nothing;
                     }
                 }
@@ -56,17 +64,30 @@ impl Lowering {
     }
 
     /// The claims of a pod that does not exist yet.
-    pub(super) fn claims_planned(&self, namespace: &Name, shape: &PodShape) -> Vec<Found> {
-        let look = |claim: &PodClaim| match &claim.source {
-            PodClaimSource::Claim(name) => self.named(namespace, name, claim),
-            PodClaimSource::Template(name) => self.of_template(namespace, name, claim),
-            PodClaimSource::Invalid => invalid(claim),
+    pub(super) fn claims_planned(
+        &self,
+        namespace: &Name,
+        marks: Option<&Marks>,
+        shape: &PodShape,
+    ) -> Vec<Found> {
+        let look = |claim: &PodClaim| {
+            if let Some(group) = self.reserved_for(namespace, marks, claim) {
+                return self.of_group(&group, claim);
+            }
+            match &claim.source {
+                PodClaimSource::Claim(name) => self.named(namespace, name, claim),
+                PodClaimSource::Template(name) => self.of_template(namespace, name, claim),
+                PodClaimSource::Invalid => invalid(claim),
+            }
         };
         shape.claims.iter().map(look).collect()
     }
 
     fn claim_of(&self, pod: &PodKey, record: &PodRecord, claim: &PodClaim) -> Found {
         let namespace = &pod.0.namespace;
+        if let Some(group) = self.reserved_for(namespace, record.marks.as_deref(), claim) {
+            return self.of_group(&group, claim);
+        }
         match &claim.source {
             PodClaimSource::Claim(name) => self.named(namespace, name, claim),
             PodClaimSource::Invalid => invalid(claim),
@@ -87,7 +108,7 @@ impl Lowering {
         }
     }
 
-    fn named(&self, namespace: &Name, name: &Name, claim: &PodClaim) -> Found {
+    pub(super) fn named(&self, namespace: &Name, name: &Name, claim: &PodClaim) -> Found {
         let key = ClaimKey(in_namespace(namespace, name));
         match self.objects.claims.get(&key) {
             None => self.missing_object(Kind::ResourceClaim, &key.0, &claim.name),
@@ -96,7 +117,7 @@ impl Lowering {
         }
     }
 
-    fn of_template(&self, namespace: &Name, template: &Name, claim: &PodClaim) -> Found {
+    pub(super) fn of_template(&self, namespace: &Name, template: &Name, claim: &PodClaim) -> Found {
         let key = in_namespace(namespace, template);
         let found = self.objects.templates.get(&key);
         match found.and_then(|record| self.specs.resolved(record.spec)) {
@@ -106,7 +127,7 @@ impl Lowering {
     }
 
     /// A claim or template that is not there, or that could not be read.
-    fn missing_object(&self, kind: Kind, key: &Scoped, entry: &Name) -> Found {
+    pub(super) fn missing_object(&self, kind: Kind, key: &Scoped, entry: &Name) -> Found {
         let reason = if kind == Kind::ResourceClaim {
             Reason::ClaimMissing
         } else {
@@ -243,6 +264,7 @@ impl Lowering {
                 Found::Nothing => continue,
                 Found::Own(spec, key) => (ClaimUse::Own(spec), key),
                 Found::Named(key) => (ClaimUse::Named(key), None),
+                Found::Shared(key) => (ClaimUse::PerGroup(key), None),
                 Found::Fault(fault) => {
                     faults.push(fault);
                     continue;
@@ -311,11 +333,11 @@ fn is_for(made: &ClaimRecord, pod: &PodKey, record: &PodRecord) -> bool {
     made.owner.as_ref().is_some_and(|(owner, uid)| owner == pod && !uid.differs(&record.header.uid))
 }
 
-fn invalid(claim: &PodClaim) -> Found {
+pub(super) fn invalid(claim: &PodClaim) -> Found {
     let detail = Name::new("it names neither a claim nor a template, or both");
     Found::Fault(Fault { reason: Reason::RequestUnsupported, subject: claim.name.clone(), detail })
 }
 
-fn fault(reason: Reason, subject: &Name, detail: &Name) -> Found {
+pub(super) fn fault(reason: Reason, subject: &Name, detail: &Name) -> Found {
     Found::Fault(Fault { reason, subject: subject.clone(), detail: detail.clone() })
 }

@@ -15,12 +15,14 @@ use phalanx_objects::{Kind, ObjectRef, Quantity};
 
 use super::Lowering;
 use super::claim::SpecText;
+use super::found::Found;
 use super::links::{Published, bus_address};
 use super::meant::PodSet;
 use super::record::{ClaimRecord, DeviceRecord, Header, PodClaimSource, PodShape, SliceRecord};
 use super::selector;
 use super::settle::workload_kind;
-use super::workload::WorkloadRecord;
+use super::sharing::GroupOwner;
+use super::workload::{Marks, WorkloadRecord};
 use crate::finding::Source;
 
 /// A group: where it comes from, and its pods with their claims.
@@ -86,6 +88,8 @@ pub struct ClaimInfo {
     pub claim: ClaimName,
     /// What it asks for, with class names, configuration and tolerations.
     pub spec: SpecText,
+    /// The PodGroup that it is reserved for, rather than for the pod.
+    pub group: Option<GroupOwner>,
 }
 
 /// The name of a claim that there is, or is to be.
@@ -213,7 +217,7 @@ impl Lowering {
         let of = record.roles.get(usize::from(role))?;
         let name = self.planned_name(key, record.kind, name);
         let pod = PodKey(Scoped { namespace: key.object.namespace.clone(), name });
-        let claims = self.planned_claims(&pod, &of.shape);
+        let claims = self.planned_claims(&pod, of.marks.as_deref(), &of.shape);
         let rank = index.and_then(|index| of.rank.of(index));
         let index = index.filter(|_| of.indexes.is_some());
         let (uid, role_name, home) = (String::new(), of.name.clone(), key.clone());
@@ -273,16 +277,19 @@ impl Lowering {
         let record = self.objects.pods.get(&pod)?;
         let mut claims = Vec::new();
         for (claim, found) in record.shape.claims.iter().zip(self.claims_of(&pod, record)) {
-            use super::found::Found;
             let (spec, name) = match found {
                 Found::Nothing | Found::Fault(_) => continue,
                 Found::Named(key) => (self.claim_spec(&key), ClaimName::Real(key)),
                 Found::Own(_, Some(key)) => (self.claim_spec(&key), ClaimName::Real(key)),
+                Found::Shared(key) => self.shared_name(key, (&pod, &claim.source)),
                 Found::Own(_, None) => {
                     (self.template_spec(&pod, &claim.source), planned_claim(&pod, &claim.name))
                 }
             };
-            claims.extend(info(&claim.name, &claim.source, name, spec));
+            let group = self.reserved_for(&pod.0.namespace, record.marks.as_deref(), claim);
+            let group = group.map(|group| self.group_owner(&group));
+            let found = info(&claim.name, &claim.source, name, spec);
+            claims.extend(found.map(|found| ClaimInfo { group, ..found }));
         }
         let owner = self.root_of_pod(record);
         let seat = owner.as_ref().and_then(|owner| self.seat_of(owner, record));
@@ -313,9 +320,34 @@ impl Lowering {
         })
     }
 
-    fn planned_claims(&self, pod: &PodKey, shape: &PodShape) -> Vec<ClaimInfo> {
+    /// The name of a group's claim, and what it asks.
+    fn shared_name(
+        &self,
+        key: ClaimKey,
+        (pod, source): (&PodKey, &PodClaimSource),
+    ) -> (Option<SpecText>, ClaimName) {
+        match self.claim_spec(&key) {
+            Some(spec) => (Some(spec), ClaimName::Real(key)),
+            None => (self.template_spec(pod, source), ClaimName::Planned(key)),
+        }
+    }
+
+    fn planned_claims(
+        &self,
+        pod: &PodKey,
+        marks: Option<&Marks>,
+        shape: &PodShape,
+    ) -> Vec<ClaimInfo> {
         let mut claims = Vec::new();
         for claim in &shape.claims {
+            if let Some(group) = self.reserved_for(&pod.0.namespace, marks, claim) {
+                let Found::Shared(key) = self.of_group(&group, claim) else { continue };
+                let (spec, name) = self.shared_name(key, (pod, &claim.source));
+                let group = Some(self.group_owner(&group));
+                let found = info(&claim.name, &claim.source, name, spec);
+                claims.extend(found.map(|found| ClaimInfo { group, ..found }));
+                continue;
+            }
             let (spec, name) = match &claim.source {
                 PodClaimSource::Claim(name) => {
                     let name = name.clone();
@@ -524,6 +556,7 @@ impl Lowering {
             Kind::Namespace => objects.namespaces.len(),
             Kind::Service => self.spreading.services.len(),
             Kind::ReplicationController => self.spreading.controllers.len(),
+            Kind::ServiceAccount => objects.admission.accounts.len(),
             Kind::PriorityClass => objects.priorities.len(),
             Kind::RuntimeClass => objects.admission.runtime_classes.len(),
             Kind::LimitRange => objects.admission.limit_ranges.len(),
@@ -599,6 +632,7 @@ impl Lowering {
             Kind::Pod
             | Kind::Service
             | Kind::ReplicationController
+            | Kind::ServiceAccount
             | Kind::LimitRange
             | Kind::ResourceQuota
             | Kind::ResourceClaim
@@ -627,6 +661,7 @@ impl Lowering {
             Kind::ResourceClaimTemplate => Box::new(objects.templates.keys()),
             Kind::Service => Box::new(self.spreading.services.keys()),
             Kind::ReplicationController => Box::new(self.spreading.controllers.keys()),
+            Kind::ServiceAccount => Box::new(objects.admission.accounts.keys()),
             Kind::LimitRange => Box::new(objects.admission.limit_ranges.keys()),
             Kind::ResourceQuota => Box::new(objects.admission.quotas.keys()),
             Kind::PersistentVolumeClaim => Box::new(self.storage.claims.keys().map(|key| &key.0)),
@@ -793,15 +828,20 @@ fn info(
         PodClaimSource::Template(name) => Some(name.clone()),
         PodClaimSource::Claim(_) | PodClaimSource::Invalid => None,
     };
-    Some(ClaimInfo { pod_claim: pod_claim.clone(), template, claim, spec: spec? })
+    Some(ClaimInfo { pod_claim: pod_claim.clone(), template, claim, spec: spec?, group: None })
 }
 
 /// The name of a claim to come: as the resourceclaim controller builds it, but for the end. Its
 /// five random letters never hold a vowel, so that this name can't be one of its.
 fn planned_claim(pod: &PodKey, pod_claim: &Name) -> ClaimName {
-    let base: String = format!("{}-{pod_claim}", pod.0.name).chars().take(57).collect();
+    ClaimName::Planned(planned_for(&pod.0, pod_claim))
+}
+
+/// The same for a pod or a PodGroup.
+pub(super) fn planned_for(owner: &Scoped, pod_claim: &Name) -> ClaimKey {
+    let base: String = format!("{}-{pod_claim}", owner.name).chars().take(57).collect();
     let name = Name::new(&format!("{}-plan", base.trim_end_matches('-')));
-    ClaimName::Planned(ClaimKey(Scoped { namespace: pod.0.namespace.clone(), name }))
+    ClaimKey(Scoped { namespace: owner.namespace.clone(), name })
 }
 
 /// The group of an object's pods.

@@ -18,6 +18,7 @@ mod forest;
 mod found;
 mod gang;
 mod intern;
+mod kinds;
 mod links;
 mod look;
 mod meant;
@@ -30,6 +31,7 @@ mod rules;
 mod running;
 mod selector;
 mod settle;
+mod sharing;
 mod slice;
 mod spreading;
 mod valid;
@@ -47,7 +49,7 @@ use phalanx_engine::{
     Request, Scoped, SelectorId, Shared, TopologyKey, Traits,
 };
 use phalanx_objects::scheduling::SchedulingKind;
-use phalanx_objects::workload::{TrainingRuntime, Workload, WorkloadKind};
+use phalanx_objects::workload::{TrainingRuntime, Workload};
 use phalanx_objects::{Object, ObjectRef};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -86,6 +88,7 @@ pub(crate) use pod::node_of;
 pub(crate) use pools::PoolTrouble;
 pub(crate) use selector::unite;
 pub(crate) use settle::workload_kind;
+pub use sharing::GroupOwner;
 pub(crate) use valid::unmet;
 pub(crate) use volumes::ZONES;
 pub(crate) use workload::{manager, metas, pod_spec, recognise};
@@ -235,6 +238,9 @@ struct Index {
     levels: BTreeMap<Name, BTreeSet<GroupKey>>,
     /// By label that says itself what it is a level of, how many nodes have it.
     known_labels: BTreeMap<Name, u32>,
+    /// By claim and by template, the PodGroups whose claims are of it.
+    shared_claims: BTreeMap<ClaimKey, BTreeSet<Scoped>>,
+    shared_templates: BTreeMap<Scoped, BTreeSet<Scoped>>,
     /// By spec, the claims and templates that have it.
     spec_claims: BTreeMap<SpecId, BTreeSet<ClaimKey>>,
     spec_templates: BTreeMap<SpecId, BTreeSet<Scoped>>,
@@ -268,6 +274,8 @@ struct Dirty {
     served: Vec<Dependent>,
     claims: Vec<ClaimKey>,
     templates: Vec<Scoped>,
+    /// PodGroups whose claims may be others.
+    sharing: Vec<Scoped>,
     pools: Vec<PoolKey>,
     links: Vec<NodeKey>,
     all_pools: bool,
@@ -291,6 +299,8 @@ struct Shown {
     gang_of: FxHashMap<PodKey, GroupKey>,
     trees: BTreeMap<TopologyKey, forest::Tree>,
     links: BTreeSet<NodeKey>,
+    /// By PodGroup, its claims that are still to be made.
+    sharing: BTreeMap<Scoped, Vec<ClaimKey>>,
     /// Verdicts that were given.
     verdicts: FxHashMap<(SelectorId, ProfileId), Match>,
     /// The profiles on which a selector ends in an error.
@@ -323,38 +333,11 @@ impl Findings {
 
     fn of_unknown(&self) -> impl Iterator<Item = Finding> {
         self.unknown.iter().map(|((api_version, kind), source)| {
-            let (severity, message) = unknown(api_version, kind);
+            let (severity, message) = kinds::unread(api_version, kind);
             let (file, line) = (Arc::clone(&source.file), source.line);
             Finding { severity, object: None, file, line, path: String::new(), message }
         })
     }
-}
-
-/// What is said of objects that are not read.
-fn unknown(api_version: &str, kind: &str) -> (Severity, String) {
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let other = SchedulingKind::ALL.iter().find(|of| of.as_str() == kind && of.group() == group);
-    if let Some(known) = other {
-        let message = format!(
-            "Objects of kind {kind} are read in {}, and not in {api_version}: these take no part in \
-             the answer.",
-            known.versions().join(" and ")
-        );
-        return (Severity::Warning, message);
-    }
-    let mut known = WorkloadKind::ALL.iter().filter(|known| known.as_str() == kind);
-    if let Some(known) = known.find(|known| known.group() == group) {
-        let message = format!(
-            "Objects of kind {kind} are read in {}, and not in {api_version}: these take no part in \
-             the answer.",
-            known.versions().join(" and ")
-        );
-        return (Severity::Warning, message);
-    }
-    let message = format!(
-        "Objects of kind {kind} ({api_version}) are not read: they take no part in the answer."
-    );
-    (Severity::Info, message)
 }
 
 impl Lowering {

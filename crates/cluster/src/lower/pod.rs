@@ -245,7 +245,7 @@ impl PodReader<'_> {
                 containers().any(|c| c.restart_policy_rules.0),
             ),
             ("UserNamespacesHostNetworkSupport", own_users),
-            ("VolumeBindMountOptions", containers().any(|c| c.volume_mounts.0)),
+            ("VolumeBindMountOptions", containers().any(|c| c.volume_mounts.bind_options)),
         ];
         needs.into_iter().filter(|(_, is)| *is).map(|(name, _)| self.names.get(name)).collect()
     }
@@ -263,20 +263,27 @@ impl PodReader<'_> {
         all.map(|image| names.get(image.as_str())).collect()
     }
 
-    /// Less than a whole unit of an extended resource: the API server refuses the pod.
+    /// An amount of an extended resource that the API server refuses of the pod: less than a whole unit,
+    /// or more than it can count.
     fn in_part(&mut self, spec: &PodSpec) -> Option<Fault> {
-        let containers = spec.containers.iter().chain(&spec.init_containers);
-        let lists = containers.flat_map(|c| [&c.resources.requests, &c.resources.limits]);
-        let in_part = |(name, quantity): &(&String, &phalanx_objects::Quantity)| {
-            super::extended::may_be_served(name) && quantity.milli_ceil() % 1000 != 0
-        };
-        let (name, quantity) = lists.flatten().find(in_part)?;
-        let subject = self.names.get(&crate::words::part(name, &quantity.to_string()));
-        let detail = self.names.get(
-            "an extended resource is counted in whole units, and the API server refuses the pod; a \
-             part of a device is a partition or a share that has a name of its own, or a device that \
-             claims may share",
-        );
+        let lists = [("containers", &spec.containers), ("initContainers", &spec.init_containers)];
+        let containers = lists.into_iter().flat_map(|(field, containers)| {
+            containers.iter().enumerate().map(move |(at, of)| ((field, at), &of.resources))
+        });
+        let mut amounts = containers.flat_map(|(at, resources)| {
+            let lists = [("limits", &resources.limits), ("requests", &resources.requests)];
+            lists.into_iter().flat_map(move |(list, amounts)| {
+                amounts.iter().map(move |(name, amount)| (at, list, name, amount))
+            })
+        });
+        let ((field, at), list, name, amount) = amounts.find(|(.., name, amount)| {
+            super::extended::may_be_served(name) && amount.milli_ceil() % 1000 != 0
+        })?;
+        let path = format!("spec.{field}[{at}].resources.{list}[{name:?}]");
+        let part = crate::words::part(name, &amount.to_string());
+        let why = crate::words::uncountable(amount);
+        self.notes.push((Severity::Error, path, format!("{part} can't be granted: {why}.")));
+        let (subject, detail) = (self.names.get(&part), self.names.get(why));
         Some(Fault { reason: Reason::RequestUnsupported, subject, detail })
     }
 

@@ -301,6 +301,8 @@ pub(crate) struct SchedulingRecord {
     pub(crate) header: Header,
     /// As it is: it is lean already, and there are few.
     pub(crate) object: Arc<Scheduling>,
+    /// Its wish for nearness: of its pods, where they have none.
+    pub(crate) align: super::claim::Wish,
 }
 
 /// A ResourceClaim.

@@ -70,6 +70,7 @@ impl Lowering {
         self.settle_storage(&mut changes);
         self.settle_links(&mut changes);
         self.settle_claims(&mut changes);
+        self.settle_sharing(&mut changes);
         self.settle_spreading();
         self.settle_meant();
         self.settle_quotas();
@@ -106,6 +107,9 @@ impl Lowering {
 
     fn settle_templates(&mut self) {
         for key in distinct(&mut self.dirty.templates) {
+            for group in self.index.shared_templates.get(&key).cloned().unwrap_or_default() {
+                self.mark_sharers(&group);
+            }
             let users = self.index.template.get(&key).cloned().unwrap_or_default();
             for user in users {
                 match user {
@@ -497,7 +501,9 @@ impl Lowering {
             _ => None,
         };
         let found = self.claims_of(key, record);
-        let wish = wish.unwrap_or_else(|| Ok(Box::default()));
+        let wish = wish.filter(|wish| wish.as_ref().map_or(true, |wish| !wish.is_empty()));
+        let of_groups = || self.wish_of_groups(&key.0.namespace, record.marks.as_deref());
+        let wish = wish.or_else(|| waits.then(of_groups)?).unwrap_or_else(|| Ok(Box::default()));
         let of = (&*record.shape, &record.labels, self.spreading.given(&dependent));
         let volumes = mounted(key, record);
         let (request, claims) = self.request(of, &wish, found, &served, never, volumes);
@@ -622,7 +628,13 @@ impl Lowering {
         for (at, role) in record.roles.iter().enumerate() {
             let served = self.served_of(key, at as u16).to_vec();
             let shape = &role.shape;
-            let wish = match &record.wish {
+            let mut of_workload = record.wish.clone();
+            if of_workload.as_ref().is_ok_and(|wish| wish.is_empty()) {
+                let marks = role.marks.as_deref();
+                let of_groups = self.wish_of_groups(&key.object.namespace, marks);
+                of_workload = of_groups.unwrap_or(of_workload);
+            }
+            let wish = match &of_workload {
                 Ok(wish) if shape.align.is_empty() => wish,
                 Ok(_) | Err(_) => &shape.align,
             };
@@ -632,13 +644,14 @@ impl Lowering {
             let (admits, never) = (self.admits(&dependent), self.never_admitted(&dependent));
             notes.extend(self.admission_notes(Some(&role.draft), &dependent));
             let missing = due.get(at).map_or(&[][..], Vec::as_slice);
-            let found = self.claims_planned(&key.object.namespace, shape);
+            let marks = role.marks.as_deref();
+            let found = self.claims_planned(&key.object.namespace, marks, shape);
             let mut before = 0_u32;
             for run in self.runs(key, record.kind, role, missing) {
                 let of = (&**shape, &role.labels, self.spreading.given(&dependent));
                 let volumes = self.volumes_of(&key.object.namespace, role, run);
                 let (request, _) =
-                    self.request(of, &record.wish, found.clone(), &served, never.clone(), volumes);
+                    self.request(of, &of_workload, found.clone(), &served, never.clone(), volumes);
                 let first = run.first().and_then(|index| role.rank.of(*index));
                 let max = u32::try_from(run.len()).unwrap_or(u32::MAX);
                 // Those that are admitted are the first.

@@ -112,6 +112,9 @@ const ROLES: [&str; 5] = [
     "training.kubeflow.org/replica-type",
 ];
 
+/// Koordinator's annotation that binds gangs together.
+const GANGS: &str = "gang.scheduling.koordinator.sh/groups";
+
 /// The annotation of a namespace that gives its pods a node selector: `KEY=VALUE,KEY=VALUE`.
 const NODE_SELECTOR: &str = "scheduler.alpha.kubernetes.io/node-selector";
 
@@ -172,6 +175,9 @@ impl Walk<'_> {
         match value {
             Value::String(text) if at.name == NODE_SELECTOR && at.above(1) == "annotations" => {
                 self.pairs(text, sink);
+            }
+            Value::String(text) if at.name == GANGS && at.above(1) == "annotations" => {
+                gangs(text, sink);
             }
             Value::String(text) if KEYS.contains(&at.name) => key(text, sink),
             // The key of a label, in an annotation that is read.
@@ -297,6 +303,8 @@ impl Walk<'_> {
             _ if key.ends_with("migrated-plugins") => {
                 value.split(',').all(|plugin| plugin.starts_with("kubernetes.io/"))
             }
+            // Names of groups, whatever they look like.
+            _ if key.ends_with("group-name") => return Act::Mask,
             _ => matches!(value, "yes" | "no"),
         };
         if setting { Act::Keep } else { self.of_value(value) }
@@ -342,6 +350,19 @@ impl Walk<'_> {
             (other != literal).then_some(other)
         });
     }
+}
+
+/// Shows the names in a list of gangs, `["NAMESPACE/NAME"]`; what is no such list goes.
+fn gangs(text: &mut String, sink: &mut impl FnMut(Act, &mut String)) {
+    let Ok(mut all) = serde_json::from_str::<Vec<String>>(text) else {
+        return sink(Act::Mask, text);
+    };
+    for entry in &mut all {
+        let mut parts: Vec<String> = entry.split('/').map(str::to_owned).collect();
+        parts.iter_mut().for_each(|part| sink(Act::Mask, part));
+        *entry = parts.join("/");
+    }
+    *text = Value::from(all).to_string();
 }
 
 /// Leaves of a kubelet's version what is Kubernetes': who built it says the rest.

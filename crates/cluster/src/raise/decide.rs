@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use phalanx_engine::{Act, Grant, GroupKey, PodKey, Seat};
-use phalanx_objects::meta::{Annotations, ObjectMeta};
+use phalanx_objects::meta::{Annotations, ObjectMeta, OwnerReference};
 use phalanx_objects::resource::{ResourceClaim, ResourceClaimSpec};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::{
     Bind, Draft, Effect, Granted, PLANNED, POD_CLAIM_NAME, PodStatusWrite, SliceIndex, allocate,
-    api_time, extended, placeholder_uid, user, volumes,
+    api_time, extended, group_uid, group_user, placeholder_uid, user, volumes,
 };
 use crate::lower::{ClaimInfo, ClaimName, PodInfo};
 use crate::plan::Plan;
@@ -125,7 +125,11 @@ impl Raiser<'_> {
             };
             allocate(&granted, &self.slices, self.objects)
         });
-        self.draft.reserve(&reference, allocation, user(name, uid))
+        let user = match &claim.group {
+            Some(group) => group_user(&group.name, &group_uid(group)),
+            None => user(name, uid),
+        };
+        self.draft.reserve(&reference, allocation, user)
     }
 
     /// The time that kube-scheduler records in an allocation (`bindClaim`).
@@ -156,7 +160,7 @@ impl Raiser<'_> {
         Some(self.draft.pod_status(write, after))
     }
 
-    /// The claim that the resourceclaim controller would make for the pod.
+    /// The claim that the resourceclaim controller would make for the pod, or for its group.
     fn made_from_template(&self, pod: &PodInfo, claim: &ClaimInfo, uid: &str) -> ResourceClaim {
         let key = claim.claim.key();
         let namespace = key.0.namespace.to_string();
@@ -177,7 +181,16 @@ impl Raiser<'_> {
                 namespace,
                 labels,
                 annotations: annotations.into_iter().collect::<Annotations>(),
-                owner_references: vec![extended::owner(pod, uid)],
+                owner_references: vec![match &claim.group {
+                    Some(group) => OwnerReference {
+                        api_version: "scheduling.k8s.io/v1beta1".to_owned(),
+                        kind: "PodGroup".to_owned(),
+                        name: group.name.to_string(),
+                        uid: group_uid(group),
+                        controller: Some(true),
+                    },
+                    None => extended::owner(pod, uid),
+                }],
                 ..ObjectMeta::default()
             },
             spec: ResourceClaimSpec { devices: (*claim.spec).clone() },

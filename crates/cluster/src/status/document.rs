@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::edit::Target;
+use crate::finding::Finding;
 use crate::view::{CompatView, FindingView, VerdictWord};
 
 /// The version of the schema.
@@ -25,12 +27,31 @@ pub struct StatusDocument {
     pub topologies: Vec<TopologyView>,
     /// Who holds devices, those with most first.
     pub holders: Vec<HolderView>,
+    /// Groups that started in part and hold what they have without progress.
+    pub stalled: Vec<StalledView>,
     /// Who waits, longest first; what is not created yet comes last.
     pub waiting: Vec<WaitingView>,
     /// What was found wrong while reading.
     pub findings: Vec<FindingView>,
     /// Counts of pods.
     pub summary: StatusSummary,
+}
+
+/// A group that started in part, or several that wait for each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StalledView {
+    /// The group, of several the first: `podgroup/default/a`.
+    pub group: String,
+    /// What it holds and for whom it waits, and of a deadlock what would break it.
+    pub message: String,
+}
+
+impl From<&Finding> for StalledView {
+    fn from(finding: &Finding) -> Self {
+        let group = finding.object.as_ref().map(|object| Target::from(object).to_string());
+        Self { group: group.unwrap_or_default(), message: finding.message.clone() }
+    }
 }
 
 /// A tree of topology.

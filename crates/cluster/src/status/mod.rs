@@ -15,24 +15,27 @@ use phalanx_objects::core::{Node, TaintEffect};
 use phalanx_objects::{Kind, Object};
 
 pub use document::{
-    FreeIslands, FreeNodes, HolderView, NodeCounts, STATUS_API_VERSION, StatusDocument,
-    StatusSummary, StockView, StrandedView, TopologyLevelView, TopologyView, WaitingView,
+    FreeIslands, FreeNodes, HolderView, NodeCounts, STATUS_API_VERSION, StalledView,
+    StatusDocument, StatusSummary, StockView, StrandedView, TopologyLevelView, TopologyView,
+    WaitingView,
 };
 
 use crate::plan::{PlanOptions, plan};
-use crate::view::{Document, VerdictWord, ViewOptions, plan_document};
+use crate::view::{Document, VerdictWord, ViewOptions, document_with};
 use crate::world::World;
 
 /// The status of a world, and what was found wrong in it.
 pub fn status(world: &mut World, options: &PlanOptions) -> StatusDocument {
     let plan = plan(world, options);
-    let document = plan_document(world, &plan, &ViewOptions::default());
+    let held = crate::deadlock::findings(world, &plan);
+    let document = document_with(world, &plan, &ViewOptions::default(), &held);
     // What is held now: nothing of the plan has begun.
     let now = Decision {
         on: plan.decision.on,
         acts: Vec::new(),
         verdicts: Vec::new(),
         roles: Vec::new(),
+        fragmentation: Vec::new(),
         wake_at: None,
         spent: plan.decision.spent,
     };
@@ -43,6 +46,7 @@ pub fn status(world: &mut World, options: &PlanOptions) -> StatusDocument {
         devices: stock::stock(world, &now),
         topologies: trees::trees(world),
         holders: holders::holders(world),
+        stalled: held.iter().map(StalledView::from).collect(),
         waiting: waiting::waiting(world, &document, options.now),
         compat: document.compat,
         findings: document.findings,

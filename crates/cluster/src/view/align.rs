@@ -89,7 +89,7 @@ fn wishes<'a>(
     all
 }
 
-/// A pod's own wish: on itself, else on its workload.
+/// A pod's own wish: on itself, else on its workload, else on its group.
 fn of_pod(world: &World, info: &GroupInfo, pod: &PodInfo) -> Vec<AlignRule> {
     let Some(objects) = world.objects() else { return Vec::new() };
     let owner = info.owner.as_ref().map(|owner| ObjectRef {
@@ -99,8 +99,10 @@ fn of_pod(world: &World, info: &GroupInfo, pod: &PodInfo) -> Vec<AlignRule> {
     });
     let own = crate::lower::metas(objects, &home_of(pod), pod.role);
     let own = own.iter().map(|meta| &**meta);
-    let owner = owner.iter().filter_map(|owner| objects.get(owner)).map(Object::metadata);
-    first_rules(own.chain(owner))
+    let groups = world.lowering().groups_of(pod);
+    let above = owner.iter().chain(&groups);
+    let above = above.filter_map(|object| objects.get(object)).map(Object::metadata);
+    first_rules(own.chain(above))
 }
 
 /// The rules of the first of these objects that has any.

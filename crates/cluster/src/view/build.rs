@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use phalanx_engine::{
     Act, ClaimKey, Cost, DeviceFacts, DeviceKey, DeviceOrder, Example, Facts, Grant, GroupKey,
-    Name, NodeOrder, PodKey, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
+    Name, NodeOrder, PodKey, Reason, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
 };
 use phalanx_objects::core::PodSpec;
 use phalanx_objects::resource::DeviceClaim;
@@ -18,9 +18,10 @@ use super::schema::{
     PolicyView, ReasonView, Summary, VerdictWord, proof, scope,
 };
 use super::stay::{self, Evicting, Tolerated};
-use crate::cure::{Bench, Subject, Trials, cures};
+use crate::cure::{Bench, Part, Subject, Trials, cures};
 use crate::edit::Edit;
 use crate::finding::{Finding, Severity};
+use crate::lint::partitions::Partitions;
 use crate::lower::{ClaimName, GroupInfo, PodInfo, is_device_counter};
 use crate::plan::{Plan, why, why_short};
 use crate::raise::{quantity, share_id};
@@ -38,6 +39,17 @@ pub struct ViewOptions {
 
 /// The document of a plan.
 pub fn plan_document(world: &mut World, plan: &Plan, options: &ViewOptions) -> Document {
+    let held = crate::deadlock::findings(world, plan);
+    document_with(world, plan, options, &held)
+}
+
+/// The document of a plan, with what is said of groups that started in part.
+pub(crate) fn document_with(
+    world: &mut World,
+    plan: &Plan,
+    options: &ViewOptions,
+    held: &[Finding],
+) -> Document {
     let open =
         |(group, verdict): &(GroupKey, Verdict)| (!verdict.is_whole()).then(|| group.clone());
     let groups: Vec<GroupKey> = plan.decision.verdicts.iter().filter_map(open).collect();
@@ -46,7 +58,7 @@ pub fn plan_document(world: &mut World, plan: &Plan, options: &ViewOptions) -> D
     for (group, verdict) in &plan.decision.verdicts {
         builder.group(group, verdict);
     }
-    builder.finish(|_| true)
+    builder.finish(held, |_| true)
 }
 
 /// What could be found of a group's cures.
@@ -106,7 +118,7 @@ fn cures_of(
     let Some(info) = world.lowering().group(group) else { return (Vec::new(), true) };
     let asked = if known.is_some() { None } else { account(world, plan, group) };
     let Some(report) = known.or(asked.as_ref()) else { return (Vec::new(), true) };
-    let subject = subject(&info, seats_of(plan, group));
+    let subject = subject(world, &info, report, seats_of(plan, group));
     let (found, all_tried) = cures(world, bench, plan, &subject, report, trials);
     (found.iter().map(cure_view).collect(), all_tried)
 }
@@ -126,13 +138,52 @@ fn cure_view(edit: &Edit) -> CureView {
     CureView { edit: edit.to_string(), message: words::cure_sentence(edit) }
 }
 
-/// What a cure is looked for: the first role of a group that is short.
-fn subject(info: &GroupInfo, seats: &[Seat]) -> Subject {
+/// What a cure is looked for: the first role of a group that is short; of one that starts whole all that
+/// are, the one that stands in the way first.
+fn subject(world: &World, info: &GroupInfo, report: &Report, seats: &[Seat]) -> Subject {
     let given = |at: usize| seats.iter().filter(|seat| usize::from(seat.role) == at).count();
-    let mut short = info.roles.iter().enumerate().filter(|(at, role)| role.pods.len() > given(*at));
-    let any = || info.roles.iter().find_map(|role| role.pods.first());
-    let pod = short.next().and_then(|(_, role)| role.pods.first()).or_else(any);
-    let claims = pod.map_or(&[][..], |pod| &pod.claims);
+    let short = info.roles.iter().enumerate().filter(|(at, role)| role.pods.len() > given(*at));
+    let in_the_way = culprit(&report.verdict);
+    let mut roles: Vec<usize> = short.map(|(at, _)| at).collect();
+    roles.sort_by_key(|at| Some(*at) != in_the_way);
+    let pods = roles.iter().filter_map(|at| info.roles.get(*at)?.pods.first());
+    let mut parts: Vec<Part> = Vec::new();
+    for part in pods.map(|pod| part_of(info, pod)) {
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    if parts.is_empty() {
+        let any = info.roles.iter().find_map(|role| role.pods.first());
+        let spec_of = object_of(info);
+        let none = Part { spec_of, role: 0, claims: Vec::new() };
+        parts.push(any.map_or(none, |pod| part_of(info, pod)));
+    }
+    if !info.gang {
+        parts.truncate(1);
+    }
+    Subject {
+        group: info.key.clone(),
+        parts,
+        placed: u32::try_from(seats.len()).unwrap_or(u32::MAX),
+        gang: info.gang,
+        own: world.lowering().pods_in_gang(&info.key),
+        declared: object_of(info),
+    }
+}
+
+/// The role of a group that stands in its way.
+fn culprit(verdict: &Verdict) -> Option<usize> {
+    let why = match verdict {
+        Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => why,
+        Verdict::Placed { short: Some(short), .. } => &short.why,
+        Verdict::Placed { short: None, .. } => return None,
+    };
+    why.role.or_else(|| why.group().map(|facts| facts.role)).map(usize::from)
+}
+
+/// What a pod of a group is like.
+fn part_of(info: &GroupInfo, pod: &PodInfo) -> Part {
     let of_claim = |claim: &crate::lower::ClaimInfo| {
         let (kind, name) = match (&claim.claim, &claim.template) {
             (ClaimName::Planned(_), Some(template)) => (Kind::ResourceClaimTemplate, template),
@@ -143,13 +194,8 @@ fn subject(info: &GroupInfo, seats: &[Seat]) -> Subject {
         let namespace = info.key.object.namespace.to_string();
         Some(ObjectRef { kind, namespace, name: name.to_string() })
     };
-    Subject {
-        group: info.key.clone(),
-        spec_of: pod.map_or_else(|| object_of(info), home_of),
-        claims: claims.iter().map(of_claim).collect(),
-        role: pod.map_or(0, |pod| pod.role),
-        placed: u32::try_from(seats.len()).unwrap_or(u32::MAX),
-    }
+    let claims = pod.claims.iter().map(of_claim).collect();
+    Part { spec_of: home_of(pod), role: pod.role, claims }
 }
 
 /// The object that a group is declared by.
@@ -187,6 +233,10 @@ pub(super) struct Builder<'a> {
     evicting: Evicting,
     /// What is wrong with placements that were made.
     findings: Vec<FindingView>,
+    /// What is said of groups as a whole, by namespace and group.
+    told: BTreeMap<(String, String), Vec<ReasonView>>,
+    /// Groups that ask for partitions of GPUs.
+    partitions: Partitions<'a>,
     pub(super) pods: Vec<PodView>,
 }
 
@@ -211,6 +261,8 @@ impl<'a> Builder<'a> {
             others: Others::new(world, plan),
             evicting: Evicting::default(),
             findings: Vec::new(),
+            told: BTreeMap::new(),
+            partitions: Partitions::new(world),
             pods: Vec::new(),
         }
     }
@@ -218,6 +270,8 @@ impl<'a> Builder<'a> {
     /// Adds the pods of one group.
     pub(super) fn group(&mut self, group: &GroupKey, verdict: &Verdict) {
         let Some(info) = self.world.lowering().group(group) else { return };
+        let apart = self.partitions.of(&info);
+        self.findings.extend(apart.as_ref().map(FindingView::from));
         let placed = self.seats.get(group).copied();
         let seats: BTreeMap<&PodKey, &Seat> = placed
             .iter()
@@ -245,7 +299,7 @@ impl<'a> Builder<'a> {
                 }
                 (Some(_) | None, verdict) => {
                     let verdict = beside.get(&at).copied().unwrap_or(verdict);
-                    self.not_placed(&info, pod, verdict)
+                    self.not_placed(&info, (at, pod), verdict)
                 }
             };
             self.pods.push(view);
@@ -420,7 +474,12 @@ impl<'a> Builder<'a> {
         acts.iter().any(|act| matches!(act, Act::Release(_, released) if released == claim))
     }
 
-    fn not_placed(&self, info: &GroupInfo, pod: &PodInfo, verdict: &Verdict) -> PodView {
+    fn not_placed(
+        &mut self,
+        info: &GroupInfo,
+        (at, pod): (usize, &PodInfo),
+        verdict: &Verdict,
+    ) -> PodView {
         let (word, why, effort) = match verdict {
             Verdict::Placed { short: Some(Short { why, .. }), .. } => {
                 (VerdictWord::Waits, Some(why), None)
@@ -431,9 +490,21 @@ impl<'a> Builder<'a> {
             Verdict::GaveUp(why, effort) => (VerdictWord::GaveUp, Some(why), Some(effort.steps)),
         };
         let mut view = self.bare(info, pod, word);
-        view.reasons = why.map_or_else(Vec::new, |why| reasons(self.world, info, pod, why));
+        let other = if info.gang { culprit(verdict) } else { None };
+        let other = other.and_then(|role| Some((role, info.roles.get(role)?.pods.first()?)));
+        let about = other.map_or(pod, |(_, other)| other);
+        view.reasons = why.map_or_else(Vec::new, |why| reasons(self.world, info, about, why));
         if let Some(why) = why {
             self.name_others(&mut view.reasons, why);
+            if let Some((role, first)) = other {
+                let said = name_member(info, (role, first), why, &view.reasons);
+                if role != at {
+                    view.reasons.clone_from(&said);
+                }
+                if let Some(group) = &view.group {
+                    self.told.insert((view.namespace.clone(), group.clone()), said);
+                }
+            }
         }
         let CuresFound { cures, cut } = self.cures.get(&info.key).cloned().unwrap_or_default();
         view.cures = cures;
@@ -472,10 +543,9 @@ impl<'a> Builder<'a> {
     }
 
     /// The document of those pods that are to be shown; workloads are the sum of all their pods.
-    pub(super) fn finish(mut self, shown: impl Fn(&PodView) -> bool) -> Document {
-        let groups = groups(self.world, &self.pods);
-        let held = crate::deadlock::findings(self.world, self.plan);
-        let found = self.world.findings().iter().chain(&held).map(FindingView::from);
+    pub(super) fn finish(mut self, held: &[Finding], shown: impl Fn(&PodView) -> bool) -> Document {
+        let groups = groups(self.world, &self.plan.decision, &self.pods, &self.told);
+        let found = self.world.findings().iter().chain(held).map(FindingView::from);
         let findings = found.chain(std::mem::take(&mut self.findings)).collect();
         let shown: Vec<PodView> =
             std::mem::take(&mut self.pods).into_iter().filter(|pod| shown(pod)).collect();
@@ -691,7 +761,7 @@ pub(super) fn most(counted: &BTreeMap<String, i64>) -> u32 {
 }
 
 /// Devices that a pod asks for as counters, by resource.
-pub(super) fn counters_of(spec: &PodSpec) -> BTreeMap<String, i64> {
+pub(crate) fn counters_of(spec: &PodSpec) -> BTreeMap<String, i64> {
     let mut counted = BTreeMap::new();
     for container in &spec.containers {
         let (requests, limits) = (&container.resources.requests, &container.resources.limits);
@@ -717,7 +787,10 @@ pub(super) fn reasons(
 ) -> Vec<ReasonView> {
     let mut rows: Vec<ReasonView> =
         why.tally.iter().map(|tally| reason(world, info, pod, tally)).collect();
-    let at = why.tally.iter().position(|tally| tally.reason == why.first);
+    // Of a group that is never placed one member may be the reason, and the group's own row stays.
+    let first = why.never.as_ref().map_or(why.first, |never| never.reason);
+    let of = |reason| why.tally.iter().position(|tally| tally.reason == reason);
+    let at = of(first).or_else(|| of(why.first).filter(|_| why.group().is_none()));
     let now = at.map(|at| rows.remove(at));
     let first = match (&why.never, now) {
         (None, now) => now,
@@ -733,6 +806,33 @@ pub(super) fn reasons(
         }
     };
     first.into_iter().chain(rows).collect()
+}
+
+/// The same rows where they are said of others: each names the member that it is about, where there are
+/// others.
+fn name_member(
+    info: &GroupInfo,
+    (role, first): (usize, &PodInfo),
+    why: &Why,
+    rows: &[ReasonView],
+) -> Vec<ReasonView> {
+    let mut rows = rows.to_vec();
+    let with_pods = info.roles.iter().filter(|role| !role.pods.is_empty()).count();
+    if with_pods < 2 {
+        return rows;
+    }
+    let pods = info.roles.get(role).map_or(0, |role| role.pods.len());
+    let who = words::of_member(&first.key.0.name, &first.role_name, pods);
+    for row in &mut rows {
+        if row.code == Reason::GroupShort.code() {
+            continue;
+        }
+        row.message = match why.group() {
+            Some(_) => format!("{who}: {}", row.message),
+            None => words::waits_with(&who, &row.message),
+        };
+    }
+    rows
 }
 
 fn reason(world: &World, info: &GroupInfo, pod: &PodInfo, tally: &Tally) -> ReasonView {
@@ -773,7 +873,9 @@ pub(super) fn look_up(
         let role = info.roles.get(usize::from(facts.role)).filter(|_| info.roles.len() > 1);
         let role = role.and_then(|role| role.pods.first()).map(|pod| pod.role_name.to_string());
         let role = role.filter(|name| !name.is_empty());
-        return Words { role, ..Words::default() };
+        let level = facts.segment.as_ref();
+        let level = level.and_then(|of| lowering.level_name(&of.topology, of.level));
+        return Words { role, level: level.map(|name| name.to_string()), ..Words::default() };
     }
     let by = |pod: PodKey| format!("pod {}", pod.0.name);
     let pods = match &example.facts {

@@ -62,6 +62,7 @@ fn cost(cost: &Cost) -> CostView {
         wholes_used: harm.wholes_used,
         lost_mi: harm.lost_mi,
         shared_mi: harm.shared_mi,
+        fragmentation: harm.fragmentation,
         nodes_broken: harm.nodes_broken,
         scarce_left: harm.scarce_left,
     }

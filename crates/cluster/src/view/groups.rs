@@ -2,13 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::{GroupKey, Name, Scoped};
+use phalanx_engine::{Decision, GroupKey, Name, Scoped};
 
-use super::schema::{GroupView, PodView, VerdictWord};
+use super::schema::{GroupView, PodView, ReasonView, VerdictWord};
 use crate::world::World;
 
-/// The workloads of these pods, in the order of their first pods.
-pub(super) fn groups(world: &World, pods: &[PodView]) -> Vec<GroupView> {
+/// The workloads of these pods, in the order of their first pods; `told` is what is said of some as a
+/// whole.
+pub(super) fn groups(
+    world: &World,
+    decision: &Decision,
+    pods: &[PodView],
+    told: &BTreeMap<(String, String), Vec<ReasonView>>,
+) -> Vec<GroupView> {
     let mut views: Vec<GroupView> = Vec::new();
     let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for pod in pods {
@@ -22,7 +28,8 @@ pub(super) fn groups(world: &World, pods: &[PodView]) -> Vec<GroupView> {
         if pod.verdict == VerdictWord::Placed {
             view.placed += 1;
         } else if view.short == 0 {
-            view.reasons.clone_from(&pod.reasons);
+            let said = told.get(&(pod.namespace.clone(), group.clone()));
+            view.reasons.clone_from(said.unwrap_or(&pod.reasons));
             view.cures.clone_from(&pod.cures);
             view.verdict = pod.verdict;
             view.short = 1;
@@ -39,7 +46,7 @@ pub(super) fn groups(world: &World, pods: &[PodView]) -> Vec<GroupView> {
         view.wanted += running;
         view.placed += running;
     }
-    super::places::place(world, pods, &mut views);
+    super::places::place(world, decision, pods, &mut views);
     views
 }
 

@@ -43,6 +43,7 @@ pub(super) fn mounts(world: &World, object: &ObjectRef, pod: &PodInfo, spec: &Po
         | Kind::Namespace
         | Kind::Service
         | Kind::ReplicationController
+        | Kind::ServiceAccount
         | Kind::PriorityClass
         | Kind::RuntimeClass
         | Kind::LimitRange

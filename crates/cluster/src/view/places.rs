@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::{GroupKey, Name, NodeKey, Scoped};
+use phalanx_engine::{Decision, Fragmentation, GroupKey, Name, NodeKey, Scoped};
 
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::build::{counters_of, most};
-use super::schema::{GroupView, LevelView, PlaceView, PodView, RankView, VerdictWord};
+use super::schema::{
+    FragmentationView, GroupView, LevelView, PlaceView, PodView, RankView, VerdictWord,
+};
 use crate::lower::{RunningMember, TreeInfo};
 use crate::world::World;
 
@@ -16,8 +18,11 @@ use crate::world::World;
 const NODE: &str = "node";
 
 /// Adds to groups that start whole where they are.
-pub(super) fn place(world: &World, pods: &[PodView], views: &mut [GroupView]) {
+pub(super) fn place(world: &World, decision: &Decision, pods: &[PodView], views: &mut [GroupView]) {
+    let broken = decision.fragmentation.iter().map(|(key, trees)| (key, trees.as_slice()));
+    let broken: BTreeMap<&GroupKey, &[Fragmentation]> = broken.collect();
     let mut trees = None;
+    let mut placed: Option<Placed<'_>> = None;
     for view in views {
         let object = Scoped { namespace: Name::new(&view.namespace), name: Name::new(&view.name) };
         let key = GroupKey { object, kind: Name::new(&view.kind) };
@@ -25,21 +30,33 @@ pub(super) fn place(world: &World, pods: &[PodView], views: &mut [GroupView]) {
             continue;
         }
         let trees = trees.get_or_insert_with(|| world.lowering().tree_infos());
-        view.ranks = ranks(world, &key, view, pods);
-        view.places = trees.iter().filter_map(|tree| in_tree(tree, &view.ranks)).collect();
+        let placed = placed.get_or_insert_with(|| by_group(pods));
+        let name = format!("{}/{}", view.kind, view.name);
+        let mine = placed.get(&(view.namespace.as_str(), name.as_str()));
+        let mine = mine.cloned().unwrap_or_default();
+        view.ranks = ranks(world, &key, view, &mine);
+        let broken = broken.get(&key).copied().unwrap_or_default();
+        view.places = trees.iter().filter_map(|tree| in_tree(tree, broken, &view.ranks)).collect();
     }
+}
+
+/// Pods that are placed, by namespace and group.
+type Placed<'p> = BTreeMap<(&'p str, &'p str), Vec<&'p PodView>>;
+
+fn by_group(pods: &[PodView]) -> Placed<'_> {
+    let mut placed = Placed::new();
+    for pod in pods.iter().filter(|pod| pod.verdict == VerdictWord::Placed) {
+        if let Some(group) = &pod.group {
+            placed.entry((pod.namespace.as_str(), group.as_str())).or_default().push(pod);
+        }
+    }
+    placed
 }
 
 /// The members that have nodes, in order of rank: that which their workload gives them, where all of
 /// them have one and no two the same; else in the order of roles and indexes.
-fn ranks(world: &World, key: &GroupKey, view: &GroupView, pods: &[PodView]) -> Vec<RankView> {
-    let name = format!("{}/{}", view.kind, view.name);
-    let mine = pods.iter().filter(|pod| {
-        pod.namespace == view.namespace
-            && pod.group.as_ref() == Some(&name)
-            && pod.verdict == VerdictWord::Placed
-    });
-    let planned = mine.filter_map(|pod| {
+fn ranks(world: &World, key: &GroupKey, view: &GroupView, mine: &[&PodView]) -> Vec<RankView> {
+    let planned = mine.iter().filter_map(|pod| {
         let claimed = u32::try_from(pod.devices.len()).unwrap_or(u32::MAX);
         let devices = if claimed > 0 { claimed } else { pod.counted };
         let role = pod.role.clone().unwrap_or_default();
@@ -77,7 +94,7 @@ fn ranks(world: &World, key: &GroupKey, view: &GroupView, pods: &[PodView]) -> V
 }
 
 /// What a group uses of a tree; none where none of its nodes is in it.
-fn in_tree(tree: &TreeInfo, ranks: &[RankView]) -> Option<PlaceView> {
+fn in_tree(tree: &TreeInfo, broken: &[Fragmentation], ranks: &[RankView]) -> Option<PlaceView> {
     let domains = |rank: &RankView, level: usize| -> Option<String> {
         let domains = tree.nodes.get(&NodeKey(Name::new(&rank.node)))?;
         let path = domains.get(..=level)?;
@@ -97,7 +114,16 @@ fn in_tree(tree: &TreeInfo, ranks: &[RankView]) -> Option<PlaceView> {
         let nodes: Vec<Option<String>> = ranks.iter().map(|rank| Some(rank.node.clone())).collect();
         levels.push(self::of_level(NODE, &nodes));
     }
-    Some(PlaceView { topology: tree.key.0.to_string(), source: tree.source.clone(), levels })
+    let fragmentation = broken.iter().find(|one| one.topology == tree.key);
+    Some(PlaceView {
+        topology: tree.key.0.to_string(),
+        source: tree.source.clone(),
+        fragmentation: fragmentation.map(|one| {
+            let Fragmentation { before, after, .. } = *one;
+            FragmentationView { before, after }
+        }),
+        levels,
+    })
 }
 
 /// What is used of a level: places by rank, none where a node is in no domain of it.

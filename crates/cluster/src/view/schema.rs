@@ -333,6 +333,8 @@ pub struct CostView {
     pub lost_mi: u32,
     /// Mi of room on the shared devices drawn on.
     pub shared_mi: u32,
+    /// 1 where the node is put to use, of which nothing scarce was in use.
+    pub fragmentation: u32,
     /// Whole nodes broken.
     pub nodes_broken: u16,
     /// Scarce things that stay free on the node.
@@ -417,8 +419,22 @@ pub struct PlaceView {
     pub topology: String,
     /// What says that there is one.
     pub source: String,
+    /// How broken up it is; none for trees by which the group is not judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fragmentation: Option<FragmentationView>,
     /// Level by level, the widest first and nodes last.
     pub levels: Vec<LevelView>,
+}
+
+/// How broken up a tree is: over all levels the nodes of each domain in which any node is in use, and the
+/// nodes in use (Slurm's measure for topology/block; less is better).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FragmentationView {
+    /// Before the group is there.
+    pub before: u64,
+    /// With it.
+    pub after: u64,
 }
 
 /// What a group uses of a level.

@@ -70,6 +70,7 @@ fn choice() -> ChoiceView {
         wholes_used: 0,
         lost_mi: 0,
         shared_mi: 0,
+        fragmentation: 0,
         nodes_broken: 0,
         scarce_left: 0,
     };
@@ -158,6 +159,7 @@ fn full() -> Document {
             places: vec![PlaceView {
                 topology: "t".into(),
                 source: "s".into(),
+                fragmentation: Some(FragmentationView { before: 0, after: 1 }),
                 levels: vec![LevelView {
                     level: "l".into(),
                     domains: vec!["d".into()],
@@ -259,8 +261,9 @@ fn the_page_describes_the_schema_of_lint_too() {
 #[test]
 fn the_page_describes_the_schema_of_status_too() {
     use crate::status::{
-        FreeIslands, FreeNodes, HolderView, NodeCounts, STATUS_API_VERSION, StatusDocument,
-        StatusSummary, StockView, StrandedView, TopologyLevelView, TopologyView, WaitingView,
+        FreeIslands, FreeNodes, HolderView, NodeCounts, STATUS_API_VERSION, StalledView,
+        StatusDocument, StatusSummary, StockView, StrandedView, TopologyLevelView, TopologyView,
+        WaitingView,
     };
     let text = || "x".to_owned();
     let stock = StockView {
@@ -313,6 +316,7 @@ fn the_page_describes_the_schema_of_status_too() {
             }],
         }],
         holders: vec![holder],
+        stalled: vec![StalledView { group: text(), message: text() }],
         waiting: vec![waiting],
         findings: Vec::new(),
         summary: StatusSummary::default(),

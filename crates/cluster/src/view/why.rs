@@ -80,6 +80,9 @@ pub fn why_document(
         Depth::Verdicts => {}
     }
     let chosen: BTreeSet<&GroupKey> = groups.iter().collect();
+    // Who waits for whom is a question about groups.
+    let gangs = groups.iter().any(|group| world.lowering().is_gang(group));
+    let held = if gangs { crate::deadlock::findings(world, &plan) } else { Vec::new() };
     let mut builder = Builder::new(world, &plan, healing);
     for (group, verdict) in plan.decision.verdicts.iter().filter(|(g, _)| chosen.contains(g)) {
         let from = builder.pods.len();
@@ -94,7 +97,7 @@ pub fn why_document(
     if object.kind == Kind::Pod && !builder.pods.iter().any(asked) {
         builder.pods.extend(running(world, object));
     }
-    builder.finish(|pod| object.kind != Kind::Pod || asked(pod))
+    builder.finish(&held, |pod| object.kind != Kind::Pod || asked(pod))
 }
 
 fn depth(world: &World, object: &ObjectRef) -> Depth {
@@ -114,6 +117,7 @@ fn depth(world: &World, object: &ObjectRef) -> Depth {
         | Kind::Namespace
         | Kind::Service
         | Kind::ReplicationController
+        | Kind::ServiceAccount
         | Kind::PriorityClass
         | Kind::RuntimeClass
         | Kind::LimitRange
@@ -308,6 +312,7 @@ pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
                 | Object::Namespace(_)
                 | Object::Service(_)
                 | Object::ReplicationController(_)
+                | Object::ServiceAccount(_)
                 | Object::PriorityClass(_)
                 | Object::RuntimeClass(_)
                 | Object::LimitRange(_)
@@ -330,6 +335,7 @@ pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
         | Kind::Namespace
         | Kind::Service
         | Kind::ReplicationController
+        | Kind::ServiceAccount
         | Kind::PriorityClass
         | Kind::RuntimeClass
         | Kind::LimitRange
@@ -398,9 +404,11 @@ fn concerns(world: &World, object: &ObjectRef, info: &GroupInfo) -> bool {
             any_spec(&|spec| spec.runtime_class_name.as_deref() == Some(&object.name))
         }
         // Whom they select is not kept of a pod: all of the namespace may be.
-        Kind::LimitRange | Kind::ResourceQuota | Kind::Service | Kind::ReplicationController => {
-            same_namespace
-        }
+        Kind::LimitRange
+        | Kind::ResourceQuota
+        | Kind::Service
+        | Kind::ServiceAccount
+        | Kind::ReplicationController => same_namespace,
         Kind::PersistentVolume
         | Kind::PersistentVolumeClaim
         | Kind::StorageClass

@@ -46,6 +46,7 @@ pub(crate) fn why_refused(refusal: &Refusal) -> String {
         Refusal::Namespace { name, going: true } => {
             format!("namespace {name} is being deleted, and nothing new is made in it")
         }
+        Refusal::AccountMissing { account, unread } => missing("ServiceAccount", account, *unread),
         Refusal::Invalid(invalid) => invalid.why.clone(),
     }
 }

@@ -82,6 +82,9 @@ fn harm(best: &Harm, other: &Harm, add: &mut impl FnMut(Option<String>)) {
     add(term(more(best.shared_mi, other.shared_mi), &|n| {
         format!("shared devices with {} more of room are drawn on", mebibytes(n))
     }));
+    add(term(more(best.fragmentation, other.fragmentation), &|n| {
+        count(n, "node more is put to use", "nodes more are put to use")
+    }));
     add(term(more(best.nodes_broken.into(), other.nodes_broken.into()), &|_| {
         "a whole node is broken".to_owned()
     }));

@@ -35,6 +35,10 @@ pub fn cure_sentence(edit: &Edit) -> String {
                 let pods = count(u64::from(*number), "pod", "pods");
                 format!("It fits if {} has {pods} at a time.", thing(object))
             }
+            Setting::Minimum(number) => {
+                let pods = count(u64::from(*number), "pod", "pods");
+                format!("It starts with {pods} if no more of {} must start at once.", thing(object))
+            }
             Setting::Name { resource, other } => {
                 format!("It fits if {} asks for {other} in place of {resource}.", thing(object))
             }
@@ -85,6 +89,9 @@ fn relax(object: &Target, what: &Relaxation) -> String {
         }
         Relaxation::Align(level) => {
             format!("It fits if {object} does without phalanx.dev/align {level}.")
+        }
+        Relaxation::Topology(level) => {
+            format!("It fits if {object} wishes for one {level} and does not require it.")
         }
         Relaxation::NodeSelector(key) => {
             format!("It fits if {object} drops the label {key} from its nodeSelector.")

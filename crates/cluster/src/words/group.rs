@@ -23,11 +23,39 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
     };
     let role = words.role.as_ref().map(|role| format!(" (a {role})")).unwrap_or_default();
     // What the rows after this one say is of that pod, with the others where they would be.
-    let next = match facts.fit {
-        0 => String::new(),
-        _ => format!("; with those seated, the next pod{role} finds no place"),
+    let slice = facts.segment.as_ref().map_or_else(String::new, |slice| {
+        let level = words.level.as_deref().unwrap_or("level");
+        let ranks = match slice.first == slice.last {
+            true => format!("rank {}", slice.first),
+            false => format!("ranks {}-{}", slice.first, slice.last),
+        };
+        format!(": its slice ({ranks}) must be in one {level}")
+    });
+    if facts.beyond {
+        return format!(
+            "{fit}; the group runs without this pod{role}, which is beyond those that it needs and \
+             finds no place beside them{slice}"
+        );
+    }
+    let next = match (facts.fit, slice.is_empty()) {
+        (0, true) => String::new(),
+        _ => format!("; with those seated, the next pod{role} finds no place{slice}"),
     };
     format!("{fit}, and the group starts whole or not at all{next}")
+}
+
+/// Pods that are alike, as those of one role of a group: the first by name, or the role.
+pub(crate) fn of_member(first: &str, role: &str, pods: usize) -> String {
+    match (pods, role) {
+        (0 | 1, _) => format!("pod {first}"),
+        (_, "") => format!("pod {first} and {} like it", count(pods as u64 - 1, "pod", "pods")),
+        (_, role) => format!("the {pods} pods of role {role}"),
+    }
+}
+
+/// What a pod waits for that has no fault of its own: for another with which it starts.
+pub(crate) fn waits_with(who: &str, message: &str) -> String {
+    format!("the group starts whole and waits for {who}: {message}")
 }
 
 /// A domain by its path from the widest level down: `block-1/rack-2`.
@@ -56,5 +84,10 @@ pub fn place(view: &PlaceView, pairs: usize) -> String {
         format!("{} {domains}{crossing}", level.level)
     };
     let levels: Vec<String> = view.levels.iter().map(level).collect();
-    format!("topology {}: {}", view.topology, levels.join("; "))
+    let fragmentation = view
+        .fragmentation
+        .filter(|broken| broken.after > 0)
+        .map(|broken| format!("; fragmentation {} before, {} after", broken.before, broken.after));
+    let fragmentation = fragmentation.unwrap_or_default();
+    format!("topology {}: {}{fragmentation}", view.topology, levels.join("; "))
 }

@@ -26,11 +26,11 @@ pub(crate) use around::pods;
 pub use around::promised_note;
 pub use choice::{costs_more, equal_sets, rival};
 pub use cure::{cure_sentence, cures_cut};
-pub(crate) use deadlock::{deadlock, half_started, more_started_in_part};
+pub(crate) use deadlock::{WaitsFor, deadlock, half_started, more_started_in_part};
 pub(crate) use fit_error::fit_error;
-pub(crate) use group::path_of;
 pub use group::place;
-pub use others::{OtherDevices, OtherName, others, part, part_of};
+pub(crate) use group::{of_member, path_of, waits_with};
+pub use others::{OtherDevices, OtherName, others, part, part_of, uncountable};
 pub use place::{
     AlignWords, Counted, Nodes, align_notes, alternative_note, choice_note, counter_note,
     extended_note, in_one, release_note, served, spread_note, within,
@@ -212,7 +212,7 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(crate) fn list(items: &[String]) -> String {
+pub fn list(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),

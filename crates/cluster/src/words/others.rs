@@ -1,5 +1,7 @@
 //! What is said of what else is free, where a counter is short or asked for in part.
 
+use phalanx_objects::Quantity;
+
 use super::list;
 
 /// Another name that is free.
@@ -65,6 +67,16 @@ fn of_driver(devices: &OtherDevices) -> String {
 /// What is asked of a counter that counts whole devices: the subject of a reason.
 pub fn part(resource: &str, quantity: &str) -> String {
     format!("{quantity} of {resource}")
+}
+
+/// Why an amount of an extended resource can't be granted that the API server calls no whole number:
+/// for the end of a sentence.
+pub fn uncountable(amount: &Quantity) -> &'static str {
+    if amount.is_whole() {
+        return "it is more than can be counted, and the API server refuses the pod";
+    }
+    "an extended resource is counted in whole units, and the API server refuses the pod; a part of a \
+     device is a partition or a share that has a name of its own, or a device that claims may share"
 }
 
 /// The resource in a subject that [`part`] has made.

@@ -27,6 +27,8 @@ pub struct Words {
     pub values: Vec<Option<String>>,
     /// The role of a group that an example is about, where it has several.
     pub role: Option<String>,
+    /// The level in one domain of which a segment of a group must be.
+    pub level: Option<String>,
 }
 
 /// A request of several, as a sentence names it.
@@ -90,7 +92,7 @@ fn write(reason: Reason, example: &Example, words: &Words, device: Option<String
             devices(&Case { reason, facts, words, device: device.as_deref(), pool })
         }
         Facts::Label { asked, has } => label_unmet(asked, has),
-        Facts::Amount { resource, asked, free, allocatable } => {
+        Facts::Amount { resource, asked, free, allocatable, unhealthy } => {
             let printed = amount::of_node(resource, &[*asked, *free, *allocatable]);
             if reason == Reason::TooManyPods {
                 return format!(
@@ -106,7 +108,12 @@ fn write(reason: Reason, example: &Example, words: &Words, device: Option<String
                     allocatable
                 );
             }
-            format!("asks {} {resource}, {} free of {}", printed[0], printed[1], printed[2])
+            let more = match unhealthy {
+                0 => String::new(),
+                1 => "; one more is unhealthy".to_owned(),
+                more => format!("; {more} more are unhealthy"),
+            };
+            format!("asks {} {resource}, {} free of {}{more}", printed[0], printed[1], printed[2])
         }
         Facts::Volume(facts) => super::volume::sentence(reason, facts),
         Facts::Group(facts) => super::group::short(facts, words),
@@ -639,6 +646,7 @@ mod tests {
             asked: 23_000,
             free: 22_000,
             allocatable: 62_000,
+            unhealthy: 0,
         };
         let example = on(facts, None);
         let words = Words::default();

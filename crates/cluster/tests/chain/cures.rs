@@ -29,6 +29,7 @@ fn kind(edit: &Edit) -> &'static str {
         Edit::Relax { .. } => "relax",
         Edit::Set { what: Setting::Count { .. }, .. } => "count",
         Edit::Set { what: Setting::Replicas(_), .. } => "replicas",
+        Edit::Set { what: Setting::Minimum(_), .. } => "minimum",
         Edit::Set { what: Setting::Resource { .. }, .. } => "resource",
         // No world here has counters of devices.
         Edit::Set { what: Setting::Name { .. }, .. } => "name",
@@ -236,6 +237,7 @@ fn less(edit: &Edit) -> Vec<Edit> {
                     Setting::Count { request: request.clone(), count: count + 1 }
                 }
                 Setting::Replicas(count) => Setting::Replicas(count + 1),
+                Setting::Minimum(count) => Setting::Minimum(count + 1),
                 // A name has no smaller one.
                 Setting::Name { .. } => return Vec::new(),
                 Setting::Resource { resource, quantity } => {

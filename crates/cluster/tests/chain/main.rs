@@ -10,6 +10,8 @@ mod edits;
 #[cfg(test)]
 mod fields;
 #[cfg(test)]
+mod gangs;
+#[cfg(test)]
 mod plans;
 #[cfg(test)]
 mod properties;

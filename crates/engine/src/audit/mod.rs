@@ -300,12 +300,11 @@ impl Audit {
                     wanted.push((at as u16, spec.clone()));
                     continue;
                 }
-                ClaimUse::PerGroup(_) => {
-                    return Err("a claim for the whole group is made once".into());
-                }
-                ClaimUse::Named(_) if request.claims[..at].contains(claim) => continue,
-                ClaimUse::Named(key) => key,
+                ClaimUse::Named(key) | ClaimUse::PerGroup(key) => key,
             };
+            if request.claims[..at].iter().any(|other| other.shared() == Some(key)) {
+                continue;
+            }
             let row = self.state.claims.find(key);
             let fact = row.and_then(|r| Some((r.held(), r.fact.as_ref()?)));
             let (held, fact) = fact.ok_or_else(|| format!("claim {} exists", key.0))?;
@@ -356,10 +355,7 @@ impl Audit {
             });
         }
         let claims: Vec<_> = wanted.iter().map(|(at, spec)| (*at, &**spec)).collect();
-        let named = request.claims.iter().filter_map(|claim| match claim {
-            ClaimUse::Named(key) => Some(key),
-            ClaimUse::Own(_) | ClaimUse::PerGroup(_) => None,
-        });
+        let named = request.claims.iter().filter_map(ClaimUse::shared);
         let fixed = self.state.devices_of(devices, named);
         let (align, matches) = (&request.align, &self.state.matches);
         let want = Want { claims: &claims, align, fixed: &fixed, matches };

@@ -335,6 +335,7 @@ fn chosen(
 fn bare() -> Node {
     Node {
         allocatable: Default::default(),
+        unhealthy: [].into(),
         labels: [].into(),
         taints: [].into(),
         unschedulable: false,

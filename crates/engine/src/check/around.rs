@@ -71,9 +71,11 @@ impl Around {
         Self { spread, near, wishes: None, promised: BTreeMap::new() }
     }
 
-    /// Whether the checks here come after the one that has this reason.
+    /// Whether the checks here come after the one for which a node fails with this reason. The reasons
+    /// that stand before all nodes are those of the claim that a node would make for extended resources,
+    /// which is looked at with its devices.
     pub(crate) fn comes_after(reason: Reason) -> bool {
-        reason < Reason::SpreadKeyMissing
+        (Reason::NodeName..Reason::SpreadKeyMissing).contains(&reason)
     }
 
     /// What a node that passes all checks before these comes to: the sum of the wishes not met.

@@ -77,17 +77,21 @@ pub(crate) fn resolve(
     for (at, claim) in request.claims.iter().enumerate() {
         match claim {
             ClaimUse::Own(spec) => want(&mut resolved, at, spec)?,
-            // Nothing makes such claims yet; each seat taking one of its own would be wrong.
-            ClaimUse::PerGroup(_) => {
-                let text = Name::new("one claim for the whole group can't be made yet");
-                return Err(object(Reason::RequestUnsupported, &Name::new(""), &text));
+            ClaimUse::Named(key) | ClaimUse::PerGroup(key) => {
+                // A claim that is named twice is one claim.
+                if !is_named(&request.claims[..at], key) {
+                    let alone = matches!(claim, ClaimUse::Named(_));
+                    named(state, &mut resolved, (at, key), alone, asker, emptied)?;
+                }
             }
-            // A claim that is named twice is one claim.
-            ClaimUse::Named(_) if request.claims[..at].contains(claim) => {}
-            ClaimUse::Named(key) => named(state, &mut resolved, at, key, asker, emptied)?,
         }
     }
     Ok(resolved)
+}
+
+/// Whether one of these uses is of this claim.
+pub(crate) fn is_named(uses: &[ClaimUse], claim: &ClaimKey) -> bool {
+    uses.iter().any(|other| other.shared() == Some(claim))
 }
 
 pub(crate) fn object(reason: Reason, subject: &Name, detail: &Name) -> Stopped {
@@ -103,11 +107,12 @@ fn want(resolved: &mut Resolved, at: usize, spec: &Shared<ClaimSpec>) -> Result<
     Ok(())
 }
 
+/// Looks up a claim by name. `alone`: each pod is a user of it, rather than their group.
 fn named(
     state: &State,
     resolved: &mut Resolved,
-    at: usize,
-    key: &ClaimKey,
+    (at, key): (usize, &ClaimKey),
+    alone: bool,
     asker: Asker<'_>,
     emptied: bool,
 ) -> Result<(), Stopped> {
@@ -119,7 +124,7 @@ fn named(
     }
     let mine = |user: &User| asker.pod.is_some_and(|p| *user == User::Pod(p.clone()));
     let others = fact.users.iter().filter(|u| !mine(u)).count() + row.assumed_users as usize;
-    if others >= USERS_MAX && !emptied {
+    if alone && others >= USERS_MAX && !emptied {
         return Err(about(Reason::TooManyUsers, &USERS_MAX.to_string()));
     }
     let failed = fact.failed.as_ref().filter(|f| row.assumed.is_none() && f.holds(asker.now));
@@ -127,7 +132,7 @@ fn named(
         Some(held) if !emptied => resolved.pinned.push(Pinned {
             claim: key.clone(),
             nodes: held.nodes.clone(),
-            movable: is_movable(row, others),
+            movable: alone && is_movable(row, others),
             failed: failed.cloned(),
             early: held.early,
         }),

@@ -1,7 +1,7 @@
 //! Checks of the node's fact alone: name, cordon, taints, labels. Their outcome changes only when
 //! the node object does, so columns keep it apart from the rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Failing;
 use super::claims::{Stopped, object};
@@ -21,7 +21,7 @@ const HEALTH_PREFIX: &str = "node.kubernetes.io/";
 pub(crate) enum Health {
     /// As it is.
     AsIs,
-    /// Not cordoned, and without the cluster's own health taints.
+    /// Not cordoned, without the cluster's own health taints, and with all devices that it counts.
     Healed,
 }
 
@@ -31,6 +31,15 @@ pub(crate) fn healed(node: &Node) -> Node {
     node.unschedulable = false;
     node.taints =
         node.taints.iter().filter(|t| !t.key.starts_with(HEALTH_PREFIX)).cloned().collect();
+    let unhealthy = std::mem::take(&mut node.unhealthy);
+    if !unhealthy.is_empty() {
+        let mut scalars: BTreeMap<Name, i64> = node.allocatable.scalars.iter().cloned().collect();
+        for (name, amount) in unhealthy {
+            let all = scalars.entry(name).or_default();
+            *all = all.saturating_add(amount);
+        }
+        node.allocatable.scalars = scalars.into_iter().collect();
+    }
     node
 }
 
@@ -274,6 +283,7 @@ mod tests {
         let key = NodeKey(Name::new("a"));
         let plain = Node {
             allocatable: crate::Resources::default(),
+            unhealthy: Box::default(),
             labels: Box::default(),
             taints: Box::default(),
             unschedulable: false,

@@ -17,6 +17,7 @@ struct Line<'a> {
     asked: i64,
     allocatable: i64,
     used: i64,
+    unhealthy: i64,
 }
 
 impl Line<'_> {
@@ -42,6 +43,7 @@ impl Line<'_> {
             asked: self.asked,
             free: self.free(),
             allocatable: self.allocatable,
+            unhealthy: self.unhealthy,
         };
         Failing { close, ..Failing::new(self.reason, status).with(facts) }
     }
@@ -74,8 +76,10 @@ pub(crate) fn all(
     scalar: impl Fn(&Name) -> (i64, i64),
 ) -> Vec<Failing> {
     let (r, a) = (&request.resources, &node.allocatable);
-    let line =
-        |reason, name, asked, allocatable, used| Line { reason, name, asked, allocatable, used };
+    let line = |reason, name, asked, allocatable, used| {
+        let unhealthy = 0;
+        Line { reason, name, asked, allocatable, used, unhealthy }
+    };
     let mut lines = vec![
         line(Reason::TooManyPods, "pods", r.pods, a.pods, ledger.pods),
         line(Reason::InsufficientCpu, "cpu", r.cpu_milli, a.cpu_milli, ledger.cpu_milli),
@@ -98,7 +102,11 @@ pub(crate) fn all(
         let (allocatable, used) = scalar(name);
         let is_it = |e: &Extended| e.resource == *name;
         let by_devices = allocatable <= 0 && request.extended.iter().any(is_it);
-        (!by_devices).then(|| line(Reason::InsufficientScalar, name, *asked, allocatable, used))
+        let unhealthy = node.unhealthy.iter().find(|(of, _)| of == name).map_or(0, |of| of.1);
+        (!by_devices).then(|| Line {
+            unhealthy,
+            ..line(Reason::InsufficientScalar, name, *asked, allocatable, used)
+        })
     }));
     let mut failing: Vec<Failing> =
         lines.iter().filter(|l| l.is_short()).map(Line::failing).collect();

@@ -25,9 +25,13 @@ impl Trial<'_> {
         ask.around = around.map(Arc::new);
         let others = self.others(group, opening);
         if !others.is_empty() {
-            let mut around = ask.around.as_deref().cloned().unwrap_or_default();
-            around.promised = self.first_pass(&ask, &others);
-            ask.around = Some(Arc::new(around));
+            let promised = self.first_pass(&ask, &others);
+            // Promises that refuse nothing mean nothing.
+            if !promised.is_empty() {
+                let mut around = ask.around.as_deref().cloned().unwrap_or_default();
+                around.promised = promised;
+                ask.around = Some(Arc::new(around));
+            }
         }
         ask
     }

@@ -100,6 +100,11 @@ impl Ranks {
         self.node_set = state.clock.node_set;
     }
 
+    /// Where the node in a slot stands; the greatest number where there is none.
+    pub(crate) fn rank(&self, slot: u32) -> u32 {
+        self.of.get(slot as usize).copied().unwrap_or(u32::MAX)
+    }
+
     /// Slots of the nodes, in order of name.
     pub(crate) fn slots(&self) -> &[u32] {
         &self.slots
@@ -180,7 +185,7 @@ impl Column {
 
     fn renew(&mut self, state: &mut State, search: &mut Search<'_>, ranks: &Ranks, slot: u32) {
         let Some(row) = state.nodes.get(slot) else { return };
-        let rank = ranks.of.get(slot as usize).copied().unwrap_or(u32::MAX);
+        let rank = ranks.rank(slot);
         if rank == u32::MAX
             || self.cells.get(slot as usize).is_none_or(|c| c.version == row.version)
         {

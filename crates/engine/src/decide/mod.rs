@@ -50,6 +50,10 @@ pub(crate) struct Caches {
     grids: FxHashMap<Shared<Request>, (u64, Grids)>,
     /// Topology trees, with the versions of trees and nodes that they hold for.
     forest: Option<((u64, u64), Arc<Forest>)>,
+    /// Which nodes and domains are in use.
+    fragments: Option<Arc<gang::Fragments>>,
+    /// What nodes take of the members of groups.
+    rooms: FxHashMap<Shared<Request>, gang::Rooms>,
     asked: u64,
 }
 

@@ -1,7 +1,8 @@
 //! Would it fit the same cluster with every other pod gone, every node and device healed, every
 //! gate lifted and every quota free? If not, the verdict is `Refused`.
 //!
-//! A node's health is its cordon and its `node.kubernetes.io/` taints; a device's is its taints.
+//! A node's health is its cordon and its `node.kubernetes.io/` taints; a device's is its taints, and
+//! where a device plugin counts it, that it is allocatable.
 //! While a pool that a node sees is being republished, nobody can say what it will hold, so nothing
 //! is refused on that node's account. And pods that the pod must be near may come anywhere: of what it
 //! asks of other pods only the labels that its domains need stay in the way.
@@ -19,11 +20,10 @@ use crate::check::fact::{self, Health};
 use crate::check::{Failing, before_nodes, features, volumes};
 use crate::decision::Tally;
 use crate::device::{Failure, Shape, Usage};
-use crate::facts::ClaimUse;
 use crate::name::Shared;
 use crate::policy::{Effort, Policy};
 use crate::reason::Reason;
-use crate::state::{Ledger, State};
+use crate::state::State;
 
 /// What stays in the way in the healed and emptied cluster; nothing if it would fit there.
 pub(crate) type Never = Option<Arc<Tally>>;
@@ -45,8 +45,7 @@ impl Trial<'_> {
         };
         // A claim that is named can change without the hardware, and so can what is decided on
         // volumes; only requests without both are remembered.
-        let steady =
-            fact.claims.iter().all(|c| !matches!(c, ClaimUse::Named(_))) && fact.volumes.is_empty();
+        let steady = fact.claims.iter().all(|c| c.shared().is_none()) && fact.volumes.is_empty();
         let hardware = self.state.clock.hardware;
         if let Some(caches) = self.caches.as_deref().filter(|_| steady)
             && let Some((version, policy, effort, never)) = caches.never.get(&fact)
@@ -111,12 +110,12 @@ impl Ideal<'_> {
         let row = state.nodes.at(slot);
         let Some(node) = &row.fact else { return Ok(()) };
         fact::first(&ask.request.node, state.nodes.key(slot), node, Health::Healed)?;
-        let mut empty = Ledger::default();
-        empty.scalars.clone_from(&row.ledger.scalars);
-        for scalar in &mut empty.scalars {
-            scalar.used = 0;
-        }
-        if let Some(failing) = room_failing(state, ask, node, &empty).into_iter().next() {
+        let more = node.unhealthy.iter();
+        let more = more.filter_map(|(name, more)| Some((*state.scalar_index.get(name)?, *more)));
+        let empty = row.ledger.emptied(more);
+        let whole = (!node.unhealthy.is_empty()).then(|| fact::healed(node));
+        let whole = whole.as_ref().unwrap_or(node);
+        if let Some(failing) = room_failing(state, ask, whole, &empty).into_iter().next() {
             return Err(failing);
         }
         let (apart, undeclared) = (
@@ -127,7 +126,7 @@ impl Ideal<'_> {
             volumes::first(state, &ask.request, mounts, slot)?;
         }
         apart?;
-        let wanted = self.search.wanted(state, ask, slot)?;
+        let wanted = self.search.wanted(state, ask, &empty)?;
         self.search.look_at_devices(state, slot);
         let Some(devices) = state.nodes.at(slot).devices.as_deref() else { return undeclared };
         let key = (wanted, Arc::as_ptr(devices.shape()));

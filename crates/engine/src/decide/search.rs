@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
             soft = soft.saturating_add(around(ask, state, slot)?);
             reachable(&ask.pinned, state.nodes.key(slot), &node.labels)?;
         }
-        let wanted = self.wanted(state, ask, slot)?;
+        let wanted = self.wanted(state, ask, &state.nodes.at(slot).ledger)?;
         self.look_at_devices(state, slot);
         let offer = self.devices(state, ask, &wanted, slot)?;
         if let Some(node) = &state.nodes.at(slot).fact {
@@ -258,13 +258,12 @@ impl<'a> Search<'a> {
         &mut self,
         state: &State,
         ask: &Ask,
-        slot: u32,
+        ledger: &Ledger,
     ) -> Result<Shared<Wanted>, Failing> {
         let request = &ask.request;
         if request.extended.is_empty() {
             return Ok(ask.wanted.clone());
         }
-        let ledger = &state.nodes.at(slot).ledger;
         let served = request
             .served(|name| state.scalar_index.get(name).map_or(0, |id| ledger.scalar(*id).0));
         if served.is_empty() && ask.wanted.claims.is_empty() {
@@ -379,7 +378,9 @@ impl<'a> Search<'a> {
         let found = found.and_then(|d| Some((d, d.held()?))).zip(fit.offer.as_deref());
         let Some(((devices, (shape, usage)), best)) = found else { return (Some(1), None) };
         let fixed = state.devices_of(devices, ask.pinned.iter().map(|pinned| &pinned.claim));
-        let Ok(wanted) = self.wanted(state, ask, slot) else { return (Some(1), None) };
+        let Ok(wanted) = self.wanted(state, ask, &state.nodes.at(slot).ledger) else {
+            return (Some(1), None);
+        };
         let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
         let (align, matches) = (&wanted.align, &state.matches);
         let want = Want { claims: &claims, align, fixed: &fixed, matches };
@@ -405,7 +406,9 @@ impl<'a> Search<'a> {
             return (vec![best], false);
         };
         let fixed = state.devices_of(devices, ask.pinned.iter().map(|pinned| &pinned.claim));
-        let Ok(wanted) = self.wanted(state, ask, slot) else { return (vec![best], false) };
+        let Ok(wanted) = self.wanted(state, ask, &state.nodes.at(slot).ledger) else {
+            return (vec![best], false);
+        };
         let claims: Vec<_> = wanted.claims.iter().map(|(at, spec)| (*at, &**spec)).collect();
         let (align, matches) = (&wanted.align, &state.matches);
         let want = Want { claims: &claims, align, fixed: &fixed, matches };
@@ -441,7 +444,7 @@ impl<'a> Search<'a> {
             failing.extend(undeclared);
             return failing;
         }
-        match self.wanted(state, ask, slot) {
+        match self.wanted(state, ask, &state.nodes.at(slot).ledger) {
             Ok(wanted) => {
                 self.look_at_devices(state, slot);
                 failing.extend(self.devices(state, ask, &wanted, slot).err());
@@ -548,6 +551,7 @@ fn price(
         devices: price.map(|p| p.devices).unwrap_or_default(),
         soft,
         harm: Harm {
+            fragmentation: u32::from(taking && !used),
             nodes_broken: u16::from(taking && !used && scarce_left > 0),
             scarce_left,
             ..price.map(|p| Harm::from(p.toll)).unwrap_or_default()

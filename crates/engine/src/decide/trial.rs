@@ -8,7 +8,7 @@ use super::{Caches, scores, why};
 use crate::check::claims::{self, Resolved, Stopped};
 use crate::check::{Asker, before_nodes};
 use crate::cost::Cost;
-use crate::decision::{Act, Decision, Example, Proof, Short, Verdict, Why};
+use crate::decision::{Act, Decision, Example, Fragmentation, Proof, Short, Verdict, Why};
 use crate::facts::{Grant, Minimum, Seat};
 use crate::name::{ClaimKey, GroupKey, PodKey, Timestamp};
 use crate::policy::{Effort, NodeOrder, Policy};
@@ -29,6 +29,8 @@ pub(super) struct Trial<'a> {
     acts: Vec<Act>,
     /// What becomes of further roles that find no seat.
     roles: Vec<(GroupKey, u16, Verdict)>,
+    /// How broken up trees are by groups that were placed.
+    fragmentation: Vec<(GroupKey, Vec<Fragmentation>)>,
     pub(super) spent: u64,
     /// The healed and emptied cluster, once a group was asked about there.
     pub(super) emptied: Emptied,
@@ -104,6 +106,7 @@ impl<'a> Trial<'a> {
             journal: Vec::new(),
             acts: Vec::new(),
             roles: Vec::new(),
+            fragmentation: Vec::new(),
             spent: 0,
             emptied: Emptied::Unknown,
         }
@@ -120,9 +123,10 @@ impl<'a> Trial<'a> {
         }
         let acts = std::mem::take(&mut self.acts);
         let roles = std::mem::take(&mut self.roles);
-        let (on, spent) = (self.state.revision, Effort { steps: self.spent });
+        let fragmentation = std::mem::take(&mut self.fragmentation);
+        let (on, spent) = (self.state.revision, Effort { steps: self.spent, ..self.effort });
         let wake_at = self.wake_at(&verdicts);
-        Decision { on, acts, verdicts, roles, wake_at, spent }
+        Decision { on, acts, verdicts, roles, fragmentation, wake_at, spent }
     }
 
     /// The next time at which something that waits may find room by itself: a pod is expected to be
@@ -328,6 +332,13 @@ impl<'a> Trial<'a> {
     /// Notes an act.
     pub(super) fn act(&mut self, act: Act) {
         self.acts.push(act);
+    }
+
+    /// Notes how broken up trees are before and after a group.
+    pub(super) fn broken_up(&mut self, key: &GroupKey, trees: Vec<Fragmentation>) {
+        if !trees.is_empty() {
+            self.fragmentation.push((key.clone(), trees));
+        }
     }
 
     /// Why an opening is not to be filled because its pod would not be made.

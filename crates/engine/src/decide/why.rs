@@ -18,6 +18,7 @@ pub(super) fn object(reason: Reason, example: Example) -> Why {
         tally: vec![Tally { reason, nodes: 0, devices: 0, example }],
         nearest: None,
         never: None,
+        role: None,
     }
 }
 
@@ -118,6 +119,7 @@ impl Trial<'_> {
             tally,
             nearest: nearest.map(|(_, slot)| self.state.nodes.key(slot).clone()),
             never: None,
+            role: None,
         }
     }
 

@@ -407,7 +407,7 @@ fn device_cost(shape: &Shape, want: &Want<'_>, picks: &[Pick]) -> DeviceCost {
         .map(|level| without_partner(shape, level, &devices));
     DeviceCost {
         unaligned: u16::try_from(unaligned).unwrap_or(u16::MAX),
-        islands: beyond_first(islands(shape, &gpus)),
+        islands: beyond_first(distinct(islands(shape, gpus.iter().copied()))),
         slowest: if dark { Link::UNKNOWN } else { best_ring(&gpus, link) },
         farthest: if dark { Link::UNKNOWN } else { farthest },
         nics: NicCost { off_switch, off_root, off_numa },
@@ -443,15 +443,26 @@ fn without_partner(shape: &Shape, level: Level, devices: &BTreeSet<usize>) -> u1
     u16::try_from(lone(&served, &nics) + lone(&nics, &served)).unwrap_or(u16::MAX)
 }
 
-/// Islands among accelerators; one whose island is unknown is its own, where any are known.
-fn islands(shape: &Shape, gpus: &[usize]) -> usize {
-    let island = |at: usize| shape.domain(at, Level::Island);
-    let any = (0..shape.devices.len()).any(|at| shape.is_accelerator(at) && island(at).is_some());
-    if !any {
-        return 0;
+/// The island of each accelerator among these devices, where any are known; one whose island is unknown
+/// is in its own.
+pub(crate) fn islands(shape: &Shape, devices: impl Iterator<Item = usize>) -> Vec<u32> {
+    if !knows_islands(shape) {
+        return Vec::new();
     }
-    let known: BTreeSet<u16> = gpus.iter().filter_map(|at| island(*at)).collect();
-    known.len() + gpus.iter().filter(|at| island(**at).is_none()).count()
+    let island = |at: usize| shape.domain(at, Level::Island);
+    let own = |at: usize| u32::from(u16::MAX) + 1 + at as u32;
+    let gpus = devices.filter(|at| shape.is_accelerator(*at));
+    gpus.map(|at| island(at).map_or_else(|| own(at), u32::from)).collect()
+}
+
+/// Whether the island of any accelerator is known.
+pub(crate) fn knows_islands(shape: &Shape) -> bool {
+    let island = |at: usize| shape.domain(at, Level::Island);
+    (0..shape.devices.len()).any(|at| shape.is_accelerator(at) && island(at).is_some())
+}
+
+fn distinct(of: Vec<u32>) -> usize {
+    of.into_iter().collect::<BTreeSet<u32>>().len()
 }
 
 /// What is left of every counter after `picks`.

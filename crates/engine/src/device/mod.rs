@@ -38,7 +38,7 @@ mod wear;
 
 pub(crate) use charge::free;
 pub(crate) use choose::{Failure, Offer, Pick, Want, choose, free_left};
-pub(crate) use judge::{lawful, price};
+pub(crate) use judge::{islands, knows_islands, lawful, price};
 pub(crate) use matches::Matches;
 pub use ring::best_ring;
 pub(crate) use rivals::{Rivals, rivals, sets};

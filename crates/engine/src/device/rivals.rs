@@ -1,7 +1,7 @@
 //! What else could have been chosen: how many sets are exactly as good as the best, and the best of
 //! those that are not.
 //!
-//! It is for accounts, and no decision asks for it.
+//! Accounts ask for the runner-up; the search for groups asks for every set.
 
 use std::collections::BTreeSet;
 

@@ -69,6 +69,9 @@ impl State {
         }
         let Some(slot) = self.slot_for(key, fact.is_some()) else { return };
         let scalars = fact.as_ref().map(|n| self.scalar_ids(&n.allocatable)).unwrap_or_default();
+        for (name, _) in fact.iter().flat_map(|node| &node.unhealthy) {
+            self.scalar_id(name);
+        }
         let fresh = self.clock.next();
         let node = self.nodes.at_mut(slot);
         let was = node.fact.is_some();

@@ -1,13 +1,17 @@
-//! Topology trees as a search uses them: which domain each node is in, level by level. A function of
-//! the facts about trees, domains and nodes, worked out when a group first asks.
+//! Topology trees as a search uses them: which domain each node is in, level by level, and which nodes
+//! are in each domain. A function of the facts about trees, domains and nodes, worked out when a group
+//! first asks.
 //!
 //! A domain is its path from the widest level down: two racks of one name in two blocks are two.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 use super::State;
-use crate::facts::Domains;
-use crate::name::TopologyKey;
+use crate::facts::{Domains, Topology};
+use crate::name::{Name, NodeKey, TopologyKey};
 
 /// Every tree that is known, in order of name.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +29,10 @@ pub(crate) struct Tree {
     of: Vec<u32>,
     /// Path of each domain, widest level first. In order: by level, then by name.
     pub(crate) paths: Vec<Domains>,
+    /// Nodes of each domain, in order of name.
+    pub(crate) nodes: Vec<Vec<u32>>,
+    /// By level, the index of its first domain.
+    starts: Vec<u32>,
 }
 
 /// The node is in no domain of that level.
@@ -33,9 +41,18 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 impl Forest {
     /// The trees of a state.
     pub(crate) fn of(state: &State) -> Self {
-        let keys = state.topologies.iter();
-        let trees = keys.map(|(key, fact)| Tree::of(state, key, fact.levels.len())).collect();
-        Self { trees }
+        let mut placed: BTreeMap<&TopologyKey, Vec<(u32, &Domains)>> = BTreeMap::new();
+        // In order of the nodes' names.
+        for ((node, tree), domains) in &state.domains {
+            if let Some(slot) = live(state, node) {
+                placed.entry(tree).or_default().push((slot, domains));
+            }
+        }
+        let tree = |(key, fact): (&TopologyKey, &Topology)| {
+            let placed = placed.get(key).map_or(&[][..], Vec::as_slice);
+            Tree::of(key, fact.levels.len(), state.nodes.slots(), placed)
+        };
+        Self { trees: state.topologies.iter().map(tree).collect() }
     }
 
     /// Where a tree stands among them.
@@ -44,33 +61,66 @@ impl Forest {
     }
 }
 
+fn live(state: &State, node: &NodeKey) -> Option<u32> {
+    state.nodes.slot(node).filter(|slot| state.nodes.at(*slot).fact.is_some())
+}
+
 impl Tree {
-    fn of(state: &State, key: &TopologyKey, levels: usize) -> Self {
-        let slots = state.nodes.slots() as usize;
-        let mut nodes: BTreeMap<(usize, Domains), Vec<u32>> = BTreeMap::new();
-        let live = state.nodes.iter().filter(|(_, _, node)| node.fact.is_some());
-        for (slot, node, _) in live {
-            let Some(domains) = state.domains.get(&(node.clone(), key.clone())) else { continue };
-            for level in
-                (0..levels).filter(|level| domains.get(*level).is_some_and(Option::is_some))
-            {
-                let path = domains[..=level].to_vec().into_boxed_slice();
-                nodes.entry((level, path)).or_default().push(slot);
+    /// A tree of these nodes, which are in order of name.
+    fn of(key: &TopologyKey, levels: usize, slots: u32, placed: &[(u32, &Domains)]) -> Self {
+        // Paths get numbers as they come; a path that ends at no domain leads on to those below.
+        let mut numbers: FxHashMap<(u32, Option<&Name>), u32> = FxHashMap::default();
+        let mut found: Vec<Found<'_>> = Vec::new();
+        for (slot, domains) in placed {
+            let mut above = NOWHERE;
+            for (level, name) in domains.iter().take(levels).enumerate() {
+                let number = *numbers.entry((above, name.as_ref())).or_insert_with(|| {
+                    found.push(Found { level, path: &domains[..=level], nodes: Vec::new() });
+                    (found.len() - 1) as u32
+                });
+                if name.is_some() {
+                    found[number as usize].nodes.push(*slot);
+                }
+                above = number;
             }
         }
-        let mut of = vec![NOWHERE; slots * levels];
-        let mut paths = Vec::with_capacity(nodes.len());
-        for ((level, path), slots) in nodes {
-            for slot in slots {
-                of[slot as usize * levels + level] = paths.len() as u32;
+        found.retain(|domain| !domain.nodes.is_empty());
+        found.sort_unstable_by(|a, b| (a.level, a.path).cmp(&(b.level, b.path)));
+        let mut tree = Self {
+            key: key.clone(),
+            levels,
+            of: vec![NOWHERE; slots as usize * levels],
+            paths: Vec::with_capacity(found.len()),
+            nodes: Vec::with_capacity(found.len()),
+            starts: Vec::with_capacity(levels + 1),
+        };
+        for (at, domain) in found.into_iter().enumerate() {
+            tree.starts.resize(domain.level + 1, at as u32);
+            for slot in &domain.nodes {
+                tree.of[*slot as usize * levels + domain.level] = at as u32;
             }
-            paths.push(path);
+            tree.paths.push(domain.path.into());
+            tree.nodes.push(domain.nodes);
         }
-        Self { key: key.clone(), levels, of, paths }
+        tree.starts.resize(levels + 1, tree.paths.len() as u32);
+        tree
     }
 
     /// The domain of a node at a level, or [`NOWHERE`].
     pub(crate) fn domain(&self, slot: u32, level: usize) -> u32 {
         self.of.get(slot as usize * self.levels + level).copied().unwrap_or(NOWHERE)
     }
+
+    /// The domains of a level, by index.
+    pub(crate) fn level(&self, level: usize) -> Range<u32> {
+        let start = |level: usize| self.starts.get(level).copied().unwrap_or_default();
+        start(level)..start(level + 1)
+    }
+}
+
+/// A domain with the nodes that were found in it.
+struct Found<'s> {
+    level: usize,
+    path: &'s [Option<Name>],
+    nodes: Vec<u32>,
 }

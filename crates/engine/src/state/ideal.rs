@@ -64,11 +64,7 @@ impl State {
             }
         }
         for request in &row.requests {
-            let named = self.request(*request).claims.iter().filter_map(|claim| match claim {
-                ClaimUse::Named(key) => Some(key),
-                ClaimUse::Own(_) | ClaimUse::PerGroup(_) => None,
-            });
-            claims.extend(named);
+            claims.extend(self.request(*request).claims.iter().filter_map(ClaimUse::shared));
         }
         for key in claims {
             let Some(fact) = self.claims.find(key).and_then(|row| row.fact.as_ref()) else {

@@ -64,6 +64,20 @@ impl Ledger {
         }
     }
 
+    /// The same with nobody on the node, and with so much more on offer.
+    pub(crate) fn emptied(&self, more: impl Iterator<Item = (u16, i64)>) -> Self {
+        let mut empty = Self { scalars: self.scalars.clone(), ..Self::default() };
+        for scalar in &mut empty.scalars {
+            scalar.used = 0;
+        }
+        for (id, amount) in more {
+            let at = empty.scalar_or_new(id);
+            let offered = &mut empty.scalars[at].allocatable;
+            *offered = offered.saturating_add(amount);
+        }
+        empty
+    }
+
     /// Sets what the node offers.
     pub(crate) fn offer(&mut self, scalars: &[(u16, i64)]) {
         for scalar in &mut self.scalars {

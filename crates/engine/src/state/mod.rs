@@ -337,7 +337,12 @@ impl State {
 
     /// Priority of a group; none where there is no such group.
     pub fn priority(&self, group: &GroupKey) -> Option<i32> {
-        self.groups.find(group)?.fact.as_ref().map(|fact| fact.priority)
+        self.group(group).map(|fact| fact.priority)
+    }
+
+    /// A group as it was told; none where there is no such group.
+    pub fn group(&self, group: &GroupKey) -> Option<&Group> {
+        self.groups.find(group)?.fact.as_ref()
     }
 
     /// How many nodes there are.

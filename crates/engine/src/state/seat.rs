@@ -2,6 +2,7 @@
 //! board shows it, and how all of it is given back. Trials and flights both go this way.
 
 use super::{Charged, Decided, OnTrial, State};
+use crate::check::claims::is_named;
 use crate::facts::{
     Allocation, ClaimUse, HeldDevice, NodeRequirement, NodeTerm, Reach, Seat, User,
 };
@@ -60,12 +61,14 @@ impl State {
             let grants = seat.grants.iter().filter(|g| usize::from(g.claim) == at);
             let devices: Box<[HeldDevice]> = grants.clone().map(HeldDevice::granted).collect();
             match claim {
-                ClaimUse::Named(_) if request.claims[..at].contains(claim) => {}
-                ClaimUse::Named(key) => {
+                ClaimUse::Named(key) | ClaimUse::PerGroup(key) => {
+                    if is_named(&request.claims[..at], key) {
+                        continue;
+                    }
                     let given = grants.map(crate::scored::place).collect();
                     self.take_named(key, (devices, given), seat, taken);
                 }
-                ClaimUse::Own(_) | ClaimUse::PerGroup(_) => {
+                ClaimUse::Own(_) => {
                     if !self.own_claim_is_held(seat, at) {
                         own.extend(devices);
                     }
@@ -215,10 +218,9 @@ impl State {
             claims.extend(member.iter().flat_map(|m| m.claims.iter().flatten().cloned()));
             let group = self.groups.find(&flight.group).and_then(|g| g.fact.as_ref());
             let role = group.and_then(|g| g.roles.get(usize::from(seat.role)));
-            claims.extend(role.iter().flat_map(|r| &r.request.claims).filter_map(|c| match c {
-                ClaimUse::Named(key) => Some(key.clone()),
-                ClaimUse::Own(_) | ClaimUse::PerGroup(_) => None,
-            }));
+            claims.extend(
+                role.iter().flat_map(|r| &r.request.claims).filter_map(|c| c.shared().cloned()),
+            );
         }
         claims
     }

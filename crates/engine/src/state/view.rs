@@ -32,6 +32,11 @@ impl NodeDevices {
         Some((&self.view.shape, self.usage.as_deref()?))
     }
 
+    /// Slots of the pools that it sees.
+    pub(crate) fn pools(&self) -> &[u32] {
+        &self.pools
+    }
+
     /// Pool (index among those gathered) and name of each of the shape's devices.
     pub(crate) fn places(&self) -> &[(u32, Name)] {
         &self.view.places

@@ -74,9 +74,10 @@ fn shown_after(
         for (at, claim) in request.claims.iter().enumerate() {
             let of = seat.grants.iter().filter(|g| usize::from(g.claim) == at);
             let devices: Box<[HeldDevice]> = of.clone().map(HeldDevice::granted).collect();
+            let per_group = matches!(claim, ClaimUse::PerGroup(_));
             let key = match claim {
-                ClaimUse::Named(key) => key.clone(),
-                ClaimUse::Own(spec) | ClaimUse::PerGroup(spec) => {
+                ClaimUse::Named(key) | ClaimUse::PerGroup(key) => key.clone(),
+                ClaimUse::Own(spec) => {
                     let key = ClaimKey(make::scoped(&format!("{}-{at}", pod.0.name)));
                     let made = Claim {
                         spec: spec.clone(),
@@ -98,8 +99,12 @@ fn shown_after(
                 let early = claim.spec.early(given);
                 claim.held = Some(Allocation { devices, nodes, early });
             }
-            if !claim.users.contains(&User::Pod(pod.clone())) {
-                claim.users.push(User::Pod(pod.clone()));
+            let user = match per_group {
+                true => User::Other(group.object.name.clone()),
+                false => User::Pod(pod.clone()),
+            };
+            if !claim.users.contains(&user) {
+                claim.users.push(user);
             }
             written.push(Change::Claim(key, Some(claim.clone())));
         }

@@ -43,7 +43,7 @@ fn bounds_change_no_decision_but_their_own() {
     for_worlds(240_000..241_500, |world| {
         let mut engine = engine_of(world);
         for steps in [1, 1_000_000, 3, 0, 1_000_000, 1] {
-            let effort = Effort { steps };
+            let effort = Effort::of_steps(steps);
             let known = super::plain(engine.decide(&super::BEST, super::NOW, effort));
             let fresh = decide_fresh(engine.state(), &super::BEST, super::NOW, effort);
             same("bounded", &known, &super::plain(fresh))?;

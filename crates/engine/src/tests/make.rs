@@ -117,6 +117,8 @@ impl Maker {
             scalars.push((name("hugepages-2Mi"), c.between(0, 3)));
         }
         let cpu_milli = c.between(few, many);
+        let unhealthy = (1..=cpu_milli % 3).filter(|_| ill > 0 && !taints.is_empty()).take(1);
+        let unhealthy: Vec<_> = unhealthy.map(|more| (name("example.com/nic"), more)).collect();
         Node {
             allocatable: Resources {
                 cpu_milli,
@@ -125,6 +127,7 @@ impl Maker {
                 pods: c.between(few - 1, many - 1),
                 scalars: scalars.into(),
             },
+            unhealthy: unhealthy.into(),
             labels: labels.into(),
             taints: taints.into(),
             unschedulable: c.percent(3 + 5 * ill),
@@ -852,6 +855,7 @@ pub(super) fn add_user(world: &mut World, pod: &PodKey, claim: &ClaimKey) {
     let allocatable = Resources { pods: 9, ..Resources::default() };
     let node = Node {
         allocatable,
+        unhealthy: Box::default(),
         labels: Box::default(),
         taints: Box::default(),
         unschedulable: false,

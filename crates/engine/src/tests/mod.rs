@@ -56,7 +56,7 @@ fn fresh(state: &State, policy: &Policy) -> Decision {
 /// A decision without what is allowed to differ: how many changes led there, and the effort, which
 /// is less where answers are remembered.
 fn plain(decision: Decision) -> Decision {
-    Decision { on: crate::Revision(0), spent: Effort { steps: 0 }, ..decision }
+    Decision { on: crate::Revision(0), spent: Effort::of_steps(0), ..decision }
 }
 
 fn probes(engine: &mut Engine, policy: &Policy, groups: &[GroupKey]) -> Vec<Option<crate::Report>> {

@@ -35,6 +35,15 @@ fn healed(world: &World, group: &GroupKey) -> World {
         node.unschedulable = false;
         let sick = |t: &&Taint| t.key.starts_with("node.kubernetes.io/");
         node.taints = node.taints.iter().filter(|t| !sick(t)).cloned().collect();
+        for (resource, more) in std::mem::take(&mut node.unhealthy) {
+            let mut scalars = node.allocatable.scalars.to_vec();
+            match scalars.iter_mut().find(|(name, _)| *name == resource) {
+                Some((_, amount)) => *amount += more,
+                None => scalars.push((resource, more)),
+            }
+            scalars.sort();
+            node.allocatable.scalars = scalars.into();
+        }
     }
     for storage in ideal.storage.nodes.values_mut() {
         storage.attached = Box::default();

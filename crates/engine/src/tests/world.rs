@@ -178,6 +178,7 @@ impl World {
             edit(|n| n.labels = Box::default());
             edit(|n| n.unschedulable = false);
             edit(|n| n.allocatable.scalars = Box::default());
+            edit(|n| n.unhealthy = Box::default());
         }
     }
 

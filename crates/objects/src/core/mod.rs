@@ -16,13 +16,13 @@ use crate::quantity::Quantity;
 pub use image::ImageName;
 pub use node::{ContainerImage, Node, NodeSpec, NodeStatus, NodeSystemInfo, Taint, TaintEffect};
 pub use pod::{
-    Affinity, BindMountOptions, Capabilities, Container, ContainerExtendedResourceRequest,
-    ContainerPort, ContainerSecurity, ContainerStatus, DeviceEnvironment, NodeInclusionPolicy, Pod,
-    PodAffinity, PodAffinityTerm, PodExtendedResourceClaimStatus, PodPhase, PodResourceClaim,
+    Affinity, Capabilities, Container, ContainerExtendedResourceRequest, ContainerPort,
+    ContainerSecurity, ContainerStatus, DeviceEnvironment, NodeInclusionPolicy, Pod, PodAffinity,
+    PodAffinityTerm, PodExtendedResourceClaimStatus, PodPhase, PodResourceClaim,
     PodResourceClaimStatus, PodSchedulingGate, PodSchedulingGroup, PodSecurityContext, PodSpec,
     PodStatus, PodTemplateSpec, PodWorkloadRef, ResourceClaimUse, ResourceRequirements,
     RestartPolicy, RestartsAll, SeccompProfile, Toleration, TolerationOperator,
-    TopologySpreadConstraint, UnsatisfiableConstraintAction, WeightedPodAffinityTerm,
+    TopologySpreadConstraint, UnsatisfiableConstraintAction, VolumeMounts, WeightedPodAffinityTerm,
 };
 pub use selector::{
     LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, NodeAffinity, NodeSelector,
@@ -38,6 +38,12 @@ pub type ResourceList = BTreeMap<String, Quantity>;
 object! {
     /// A namespace; only its labels are read.
     pub struct Namespace {
+        /// Metadata.
+        pub metadata: ObjectMeta,
+    }
+
+    /// A service account; only that it is there is read.
+    pub struct ServiceAccount {
         /// Metadata.
         pub metadata: ObjectMeta,
     }

@@ -1,12 +1,15 @@
 //! Pods and the pod templates of workloads: what scheduling reads of them. Probes, commands and all
 //! but one word of the environment never are.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{ImageName, LabelSelector, NodeAffinity, PreemptionPolicy, ResourceList, TaintEffect};
-use crate::macros::{flags, object, words};
+use crate::macros::{Field, flags, object, words};
 use crate::meta::{Condition, Labels, ObjectMeta};
 use crate::storage::PodVolumes;
 
@@ -71,6 +74,8 @@ object! {
         pub restart_policy: RestartPolicy,
         /// Name of the runtime class.
         pub runtime_class_name: Option<String>,
+        /// Whom it runs as; empty is the account `default`.
+        pub service_account_name: String,
         /// Whether the pod has the node's network, and each port of a container is one of the node.
         pub host_network: bool,
         /// Whether the pod sees the processes of its node.
@@ -201,8 +206,10 @@ object! {
         pub ports: Vec<ContainerPort>,
         /// Whether its exit may restart all containers.
         pub restart_policy_rules: RestartsAll,
-        /// Whether volumes are mounted with options of their own.
-        pub volume_mounts: BindMountOptions,
+        /// The volumes that it mounts.
+        pub volume_mounts: VolumeMounts,
+        /// The volumes that it has as devices.
+        pub volume_devices: VolumeMounts,
         /// What it may do.
         pub security_context: ContainerSecurity,
         /// Whether its environment asks for devices past all counting.
@@ -220,6 +227,8 @@ object! {
         pub host_ip: String,
         /// `TCP`, `UDP` or `SCTP`; empty is `TCP`.
         pub protocol: String,
+        /// What others call it; empty is nothing.
+        pub name: String,
     }
 
     /// What a container may do.
@@ -362,10 +371,6 @@ flags! {
     pub struct RestartsAll: RestartRule, |rule| {
         rule.action.as_deref() == Some("RestartAllContainers")
     };
-    /// Whether a volume is mounted with options of the bind mount.
-    pub struct BindMountOptions: Mount, |mount| {
-        mount.bind_mount_options.as_ref().is_some_and(|options| !options.is_empty())
-    };
 }
 
 /// A variable of a container's environment.
@@ -385,12 +390,57 @@ struct RestartRule {
     action: Option<String>,
 }
 
+/// The volumes that a container uses, by their names in the pod. Where it has them is not kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VolumeMounts {
+    /// Their names, in the container's order.
+    pub names: Box<[Box<str>]>,
+    /// Whether one is mounted with options of the bind mount.
+    pub bind_options: bool,
+}
+
 /// A volume mounted by a container.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Mount {
     #[serde(default)]
+    name: Box<str>,
+    #[serde(default)]
     bind_mount_options: Option<Vec<IgnoredAny>>,
+}
+
+impl Field<'_> for VolumeMounts {}
+
+impl Serialize for VolumeMounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.names.iter().map(|name| BTreeMap::from([("name", name)])))
+    }
+}
+
+impl<'de> Deserialize<'de> for VolumeMounts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keep;
+        impl<'de> Visitor<'de> for Keep {
+            type Value = VolumeMounts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut entries: A,
+            ) -> Result<VolumeMounts, A::Error> {
+                let (mut names, mut bind_options) = (Vec::new(), false);
+                while let Some(mount) = entries.next_element::<Mount>()? {
+                    bind_options |= mount.bind_mount_options.is_some_and(|all| !all.is_empty());
+                    names.push(mount.name);
+                }
+                Ok(VolumeMounts { names: names.into(), bind_options })
+            }
+        }
+        deserializer.deserialize_seq(Keep)
+    }
 }
 
 words! {

@@ -108,6 +108,15 @@ impl Quantity {
         self.mantissa.signum() as i32
     }
 
+    /// Whether it is a whole number of units, however large.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let (mantissa, scale) = self.parts();
+        // A power beyond 128 bits is more than any mantissa.
+        let unit = 10_i128.checked_pow(scale.min(0).unsigned_abs());
+        unit.map_or(mantissa == 0, |unit| mantissa % unit == 0)
+    }
+
     /// Mantissa and decimal scale: the exact value is the first times ten to the second.
     #[must_use]
     pub const fn parts(&self) -> (i128, i32) {

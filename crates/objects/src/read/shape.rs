@@ -3,7 +3,9 @@
 use serde::{Deserialize, Deserializer};
 
 use crate::admission::{LimitRange, ResourceQuota, RuntimeClass};
-use crate::core::{Namespace, Node, Pod, PriorityClass, ReplicationController, Service};
+use crate::core::{
+    Namespace, Node, Pod, PriorityClass, ReplicationController, Service, ServiceAccount,
+};
 use crate::object::{Kind, Object};
 use crate::resource::{
     DeviceClass, DeviceTaintRule, DeviceTaintRuleAlpha, ResourceClaim, ResourceClaimBeta1,
@@ -55,6 +57,7 @@ impl Shape {
             Kind::ReplicationController => {
                 typed::<ReplicationController, D>(from).map(Object::from)
             }
+            Kind::ServiceAccount => typed::<ServiceAccount, D>(from).map(Object::from),
             Kind::PriorityClass => typed::<PriorityClass, D>(from).map(Object::from),
             Kind::RuntimeClass => typed::<RuntimeClass, D>(from).map(Object::from),
             Kind::LimitRange => typed::<LimitRange, D>(from).map(Object::from),
@@ -126,6 +129,7 @@ impl Layout {
             | Kind::Namespace
             | Kind::Service
             | Kind::ReplicationController
+            | Kind::ServiceAccount
             | Kind::PriorityClass
             | Kind::RuntimeClass
             | Kind::LimitRange

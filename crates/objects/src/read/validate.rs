@@ -41,6 +41,7 @@ pub(super) fn check(object: &Object) -> Vec<Issue> {
         Object::Namespace(_)
         | Object::Service(_)
         | Object::ReplicationController(_)
+        | Object::ServiceAccount(_)
         | Object::PriorityClass(_)
         | Object::RuntimeClass(_)
         | Object::LimitRange(_)

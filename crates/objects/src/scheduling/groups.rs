@@ -10,6 +10,22 @@ object! {
         pub metadata: ObjectMeta,
         /// What is wanted.
         pub spec: PodGroupSpec,
+        /// What became of it.
+        pub status: PodGroupStatus,
+    }
+
+    /// What became of a group of pods.
+    pub struct PodGroupStatus {
+        /// The claims that were made for it.
+        pub resource_claim_statuses: Vec<GroupClaimStatus>,
+    }
+
+    /// A claim that was made for a group.
+    pub struct GroupClaimStatus {
+        /// Its name in the group.
+        pub name: String,
+        /// The claim's own name; none where no claim is needed.
+        pub resource_claim_name: Option<String>,
     }
 
     /// What a group of pods wants. Templates of groups hold the same, with a name.

@@ -127,6 +127,7 @@ macro_rules! walk {
                     | Self::Namespace(_)
                     | Self::Service(_)
                     | Self::ReplicationController(_)
+                    | Self::ServiceAccount(_)
                     | Self::PriorityClass(_)
                     | Self::RuntimeClass(_)
                     | Self::LimitRange(_)

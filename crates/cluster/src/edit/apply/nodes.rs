@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_objects::core::{Node, Taint};
+use phalanx_objects::core::{Node, NodeStatus, Taint};
 use phalanx_objects::resource::{Device, DeviceTaintRule, DeviceTaintSelector, ResourceSlice};
 use phalanx_objects::topology::NodeTopology;
-use phalanx_objects::{Kind, Object, ObjectRef};
+use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
 use super::{Put, Puts, missing};
 use crate::edit::{EditError, Ill};
+use crate::lower::is_extended;
 use crate::world::Objects;
 
 /// The label that names the node.
@@ -37,9 +38,22 @@ fn of_ill_node(taint: &Taint) -> bool {
     taint.key.starts_with("node.kubernetes.io/")
 }
 
-fn healthy(node: &mut Node) {
+/// As the node would be in full health; what its device plugins count and call unhealthy is given out.
+pub(crate) fn healthy(node: &mut Node) {
     node.spec.unschedulable = false;
     node.spec.taints.retain(|taint| !of_ill_node(taint));
+    for (name, all) in unhealthy(node) {
+        node.status.allocatable.insert(name, all);
+    }
+}
+
+/// The extended resources of which the node has more than it gives out, with what it has.
+pub(crate) fn unhealthy(node: &Node) -> Vec<(String, Quantity)> {
+    let NodeStatus { allocatable, capacity, .. } = &node.status;
+    let given = |name: &String| allocatable.get(name).copied().unwrap_or_default();
+    let more = capacity.iter().filter(|(name, all)| is_extended(name) && **all > given(name));
+    let more = more.filter(|_| !allocatable.is_empty());
+    more.map(|(name, all)| (name.clone(), *all)).collect()
 }
 
 /// Nodes and devices as they would be healthy. A rule that taints other devices than the healed

@@ -111,6 +111,7 @@ pub(super) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
         | Object::Namespace(_)
         | Object::Service(_)
         | Object::ReplicationController(_)
+        | Object::ServiceAccount(_)
         | Object::PriorityClass(_)
         | Object::RuntimeClass(_)
         | Object::LimitRange(_)

@@ -1,5 +1,6 @@
 //! Each rule over small worlds: one that breaks it, and one that just doesn't.
 
+mod groups;
 mod limits;
 mod once;
 mod pods;
@@ -90,7 +91,7 @@ fn failing(case: &Case) -> Option<String> {
 fn every_rule_speaks_where_it_is_broken_and_nowhere_else() {
     let cases: Vec<Case> = {
         let all = rules::cases().into_iter().chain(limits::cases());
-        all.chain(pods::cases()).chain(room::cases()).collect()
+        all.chain(pods::cases()).chain(room::cases()).chain(groups::cases()).collect()
     };
     let failures: Vec<String> = cases.iter().filter_map(failing).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));

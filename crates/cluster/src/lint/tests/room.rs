@@ -131,6 +131,14 @@ fn volumes() -> Vec<Case> {
             world.clone(),
             ("values: [n1]", "values: [n1, n2]"),
         ),
+        // Devices of claims: the only one of n1 is held, and n2 has a free one.
+        case(
+            Rule::VolumePinsPods,
+            "spec.volumes",
+            &["from n1 alone", "devices that their claims ask for are in use", "(`n2`)"],
+            fleet() + volume + &by_claims(mounts),
+            ("device: gpu-0}]}}", "device: gpu-9}]}}"),
+        ),
         // A volume that says its zone by a label alone.
         case(
             Rule::VolumePinsPods,
@@ -203,4 +211,31 @@ fn counters() -> Vec<Case> {
             (", nvidia.com/gpu: 2", ""),
         ),
     ]
+}
+
+/// Two nodes with a device each, of which that of n1 is held, and a pod that asks for one by a claim.
+fn by_claims(mounts: &str) -> String {
+    let slice = |node: &str| {
+        format!(
+            "---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {{name: {node}, uid: \
+             {node}}}\nspec: {{driver: gpu.example.com, nodeName: {node}, pool: {{name: {node}, generation: 1, \
+             resourceSliceCount: 1}}, devices: [{{name: gpu-0}}]}}\n"
+        )
+    };
+    let held = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: held, uid: \
+                h}\nspec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: any}}]}}\nstatus: \
+                {allocation: {devices: {results: [{request: gpu, driver: gpu.example.com, pool: n1, device: \
+                gpu-0}]}}, reservedFor: [{resource: pods, name: there, uid: there}]}\n---\napiVersion: \
+                v1\nkind: Pod\nmetadata: {name: there, uid: there}\nspec: {nodeName: n1, containers: [{name: \
+                c, resources: {claims: [{name: g}]}}], resourceClaims: [{name: g, resourceClaimName: held}]}\n";
+    let asks = "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: any, uid: \
+                a}\nspec: {}\n---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: \
+                {name: one}\nspec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: \
+                any}}]}}}\n";
+    let pod = format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: waits}}\nspec: {{{mounts}containers: [{{name: c, \
+         resources: {{claims: [{{name: g}}]}}}}], resourceClaims: [{{name: g, resourceClaimTemplateName: \
+         one}}]}}\n"
+    );
+    [&slice("n1"), &slice("n2"), held, asks, &pod].concat()
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use phalanx_engine::{Fault, GroupKey, Name, Reason, Scoped};
 use phalanx_objects::Kind;
 use phalanx_objects::admission::{LimitRange, LimitRangeItem, ResourceQuota, RuntimeClass};
-use phalanx_objects::core::{Namespace, Pod, PodSpec, PodTemplateSpec};
+use phalanx_objects::core::{Namespace, Pod, PodSpec, PodTemplateSpec, ServiceAccount};
 use phalanx_objects::meta::ObjectMeta;
 
 use super::absorb::change;
@@ -50,6 +50,7 @@ pub(crate) struct Admission {
     pub(super) runtime_classes: BTreeMap<Name, Stored<RuntimeClass>>,
     pub(super) limit_ranges: BTreeMap<Scoped, Stored<LimitRange>>,
     pub(super) quotas: BTreeMap<Scoped, Stored<ResourceQuota>>,
+    pub(super) accounts: BTreeMap<Scoped, Stored<ServiceAccount>>,
     /// By namespace, the node selector that PodNodeSelector adds.
     node_selectors: BTreeMap<Name, Box<str>>,
     /// By namespace, the level of PodSecurity that it enforces, where it is one that forbids anything.
@@ -72,7 +73,19 @@ impl Admission {
     pub(super) fn headers(&self) -> impl Iterator<Item = &Header> {
         let classes = self.runtime_classes.values().map(|kept| &kept.header);
         let ranges = self.limit_ranges.values().map(|kept| &kept.header);
-        classes.chain(ranges).chain(self.quotas.values().map(|kept| &kept.header))
+        let quotas = self.quotas.values().map(|kept| &kept.header);
+        let accounts = self.accounts.values().map(|kept| &kept.header);
+        classes.chain(ranges).chain(quotas).chain(accounts)
+    }
+
+    /// Whether a service account is not there, as far as the input has those of its namespace: there
+    /// is one that the API server has made. `default` is there wherever the namespace is.
+    fn lacks_account(&self, namespace: &str, name: &str) -> bool {
+        let own = || in_namespace(&self.accounts, namespace);
+        !name.is_empty()
+            && name != "default"
+            && own().any(|(_, kept)| kept.header.is_made())
+            && !own().any(|(key, _)| key.name.as_str() == name)
     }
 
     fn has_quotas(&self, namespace: &str) -> bool {
@@ -177,7 +190,11 @@ impl PodReader<'_> {
         let meta = at.is_empty().then_some(made.metadata());
         outcome.refused.extend(valid::pod(meta, &outcome.spec).into_iter().map(Refusal::Invalid));
         let of = (&**labels, false);
+        let said = self.notes.len();
         let mut shape = self.asked(made.metadata(), &outcome.spec, of);
+        for (_, field, _) in self.notes.iter_mut().skip(said) {
+            field.insert_str(0, at);
+        }
         let node = outcome.spec.node_name.as_str();
         let names_node = !node.is_empty() && meta.is_some();
         if names_node {
@@ -267,6 +284,19 @@ impl Lowering {
         }
     }
 
+    pub(super) fn service_account(&mut self, account: &Arc<ServiceAccount>, header: Header) {
+        let key = self.scoped(&account.metadata.namespace, &account.metadata.name);
+        self.mark_drafts(&key.namespace);
+        let kept = Stored { header, object: Arc::clone(account) };
+        self.objects.admission.accounts.insert(key, kept);
+    }
+
+    pub(super) fn service_account_gone(&mut self, key: &Scoped) {
+        if self.objects.admission.accounts.remove(key).is_some() {
+            self.mark_drafts(&key.namespace);
+        }
+    }
+
     pub(super) fn quota(&mut self, quota: &Arc<ResourceQuota>, header: Header) {
         let key = self.scoped(&quota.metadata.namespace, &quota.metadata.name);
         self.mark_drafts(&key.namespace);
@@ -321,7 +351,7 @@ impl Lowering {
     }
 
     /// Marks all of a namespace that is not made yet.
-    fn mark_drafts(&mut self, namespace: &Name) {
+    pub(super) fn mark_drafts(&mut self, namespace: &Name) {
         let drafts = self.played.drafts.get(namespace).into_iter().flatten().cloned();
         self.played.dirty.extend(drafts);
         self.played.dirty_quotas.push(namespace.clone());

@@ -1,5 +1,5 @@
 //! What admission makes of one pod by itself, in the API server's order: defaults of the API,
-//! LimitRanger, PodNodeSelector, Priority, DefaultTolerationSeconds, ExtendedResourceToleration,
+//! LimitRanger, ServiceAccount, PodNodeSelector, Priority, DefaultTolerationSeconds, ExtendedResourceToleration,
 //! RuntimeClass, PodSecurity.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,6 +61,9 @@ pub(crate) enum Refusal {
     Insecure { namespace: String, level: Level, broken: Violations },
     /// There are Namespaces, and not this one; or it is being deleted.
     Namespace { name: String, going: bool },
+    /// There are ServiceAccounts in its namespace, and not this one; or it stands there and could not
+    /// be read.
+    AccountMissing { account: String, unread: bool },
     /// A field that is refused whatever else there is.
     Invalid(Invalid),
 }
@@ -91,6 +94,7 @@ impl Refusal {
             Self::Preemption { .. } => "spec.preemptionPolicy",
             Self::AboveLimit { .. } | Self::Bound(_) | Self::Insecure { .. } => "spec",
             Self::Namespace { .. } => "metadata.namespace",
+            Self::AccountMissing { .. } => "spec.serviceAccountName",
             Self::Invalid(invalid) => &invalid.field,
         }
     }
@@ -132,6 +136,13 @@ impl Rules<'_> {
         let ranges: Vec<_> = self.admission.limits_of(namespace).collect();
         for (name, items) in &ranges {
             limits::add_defaults(name, items, &mut outcome);
+        }
+        let account = outcome.spec.service_account_name.clone();
+        if self.admission.lacks_account(namespace, &account) {
+            let (kind, name) = (Kind::ServiceAccount, account.clone());
+            let named = ObjectRef { kind, namespace: namespace.to_owned(), name };
+            let unread = self.unread.contains(&named);
+            outcome.refused.push(Refusal::AccountMissing { account, unread });
         }
         if self.compat.has_plugin(Plugin::PodNodeSelector) {
             self.node_selector(namespace, &mut outcome);

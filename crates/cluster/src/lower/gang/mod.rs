@@ -1,6 +1,7 @@
 //! Gangs: pods that start together, whoever declares it. Which pods and roles are of which gang is told
 //! here, and a gang lowered to one group of the engine; what its API says of it is [`spec`]'s.
 
+mod odd;
 mod rules;
 mod spec;
 
@@ -8,22 +9,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use phalanx_engine::{
-    Admits, Change, Fault, Gate, Group, GroupKey, Member, Minimum, Name, PodKey, Reason, Request,
-    Role, Scoped, Shared, Since,
+    Admits, Change, Fault, Gate, Group, GroupKey, LevelRule, Member, Minimum, Name, PodKey, Reason,
+    Request, Role, Scoped, Shared, Since,
 };
 use phalanx_objects::scheduling::{Scheduling, SchedulingKind};
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::absorb::{change, findings};
+use super::claim::Wish as Nearness;
 use super::forest::Trees;
 use super::found::Found;
+use super::look::PodInfo;
 use super::record::{Life, PodRecord};
 use super::settle::{Planned, distinct, object, workload_kind};
 use super::slice::Note;
-use super::workload::{Marks, Wish, WorkloadRecord};
+use super::workload::{Marks, RoleRecord, Wish, WorkloadRecord};
 use super::{Lowering, Objects};
 use crate::finding::Finding;
-use spec::Spec;
+use spec::{Minima, Spec};
 
 /// What workloads have still to make, each worked out once.
 type AllPlanned = BTreeMap<GroupKey, Arc<Vec<Planned>>>;
@@ -55,6 +58,10 @@ pub(crate) struct Shown {
     notes: Vec<Note>,
     /// The object that it is said of.
     about: Option<ObjectRef>,
+    /// Pods that it starts with, those that run included.
+    needed: u64,
+    /// Where it is to be, each rule with the field that says so.
+    rules: Vec<(LevelRule, Name)>,
 }
 
 /// A role of a gang: pods that are alike.
@@ -218,18 +225,16 @@ impl Lowering {
             return;
         }
         let spec = self.spec_of(key, &drafts);
-        let (rules, labels, notes) = self.rules_of(key, &spec, &drafts, trees);
+        let (rules, labels, mut notes) = self.rules_of(key, &spec, &drafts, trees);
         self.forget_labels(key, &old_labels, &labels);
-        let gates: BTreeSet<Name> = drafts
-            .iter()
-            .filter(|d| !d.line.running)
-            .flat_map(|d| d.gates.iter().cloned())
-            .collect();
+        let waiting = drafts.iter().filter(|draft| !draft.line.running);
+        let gates: BTreeSet<Name> = waiting.flat_map(|draft| draft.gates.iter().cloned()).collect();
         let gates: Box<[Name]> = gates.into_iter().collect();
         let priority = spec.priority.as_ref().map_or(priority, |from| self.priority(from).0);
-        let (roles, whole) = self.roles_with_minima(&spec, &drafts);
+        let minima = spec::minima(&spec, &drafts);
+        let (roles, whole) = self.roles_with_minima(&spec, &minima, &drafts);
         let group = Group {
-            rules,
+            rules: rules.iter().map(|(rule, _)| rule.clone()).collect(),
             minimum: if whole || !spec.is_each { Minimum::Gang } else { Minimum::Each },
             gate: if gates.is_empty() { Gate::Open } else { Gate::Gated(gates) },
             ..self.group_with(roles, priority, since.unwrap_or(Since::Input(0)), run_max)
@@ -243,11 +248,13 @@ impl Lowering {
                 self.shown.gang_of.insert(pod.clone(), key.clone());
             }
         }
-        let mut notes = notes;
         notes.extend(spec.notes.iter().cloned());
+        notes.extend(odd::notes(&drafts));
         let about = spec.about.clone();
         let lines = drafts.into_iter().map(|draft| draft.line).collect();
-        self.shown.gangs.insert(key.clone(), Shown { lines, labels, notes, about });
+        let needed = minima.needed;
+        let shown = Shown { lines, labels, notes, about, needed, rules };
+        self.shown.gangs.insert(key.clone(), shown);
     }
 
     fn forget_labels(&mut self, key: &GroupKey, old: &BTreeSet<Name>, new: &BTreeSet<Name>) {
@@ -262,7 +269,7 @@ impl Lowering {
     }
 
     /// The keys by which pods name a gang: its own, and of a group of groups those of its groups.
-    fn named_as(&self, key: &GroupKey) -> Vec<GroupKey> {
+    pub(super) fn named_as(&self, key: &GroupKey) -> Vec<GroupKey> {
         if key.kind.as_str() != SchedulingKind::CompositePodGroup.word() {
             return vec![key.clone()];
         }
@@ -401,7 +408,7 @@ impl Lowering {
             first_rank: 0,
             members: vec![(key.clone(), member)],
             least: role.and_then(|role| role.least),
-            marks: record.marks.clone().or_else(|| role.and_then(|role| role.marks.clone())),
+            marks: marks_of(record, role),
             admits: parts.admits,
             gates: record.shape.gates.clone(),
         });
@@ -409,9 +416,13 @@ impl Lowering {
 
     /// The engine's roles: of each the fewest that must start, and what keeps all of them back while
     /// there are too few pods. Says whether any must.
-    fn roles_with_minima(&mut self, spec: &Spec, drafts: &[Draft]) -> (Vec<Role>, bool) {
-        let minima = spec::minima(spec, drafts);
-        let incomplete = spec.incomplete(&minima).map(|(subject, detail)| Fault {
+    fn roles_with_minima(
+        &mut self,
+        spec: &Spec,
+        minima: &Minima,
+        drafts: &[Draft],
+    ) -> (Vec<Role>, bool) {
+        let incomplete = spec.incomplete(minima).map(|(subject, detail)| Fault {
             reason: Reason::GroupIncomplete,
             subject: self.interned.names.get(&subject),
             detail: self.interned.names.get(&detail),
@@ -437,20 +448,120 @@ impl Lowering {
         (roles, whole || incomplete.is_some())
     }
 
+    /// The objects of the groups that marks name: the group, and those that it is part of, nearest
+    /// first.
+    fn groups_named(
+        &self,
+        namespace: &Name,
+        marks: Option<&Marks>,
+    ) -> Vec<(SchedulingKind, Scoped)> {
+        let Some(key) = marks.and_then(|marks| marks.group_in(namespace)) else {
+            return Vec::new();
+        };
+        let mut kinds = SchedulingKind::ALL.iter().copied();
+        let Some(kind) = kinds.find(|kind| kind.word() == key.kind.as_str()) else {
+            return Vec::new();
+        };
+        let parents = match kind {
+            SchedulingKind::PodGroup => self.objects.parents(&key.object),
+            SchedulingKind::CompositePodGroup
+            | SchedulingKind::Templates
+            | SchedulingKind::KueueWorkload
+            | SchedulingKind::Coscheduling
+            | SchedulingKind::VolcanoPodGroup
+            | SchedulingKind::KaiPodGroup
+            | SchedulingKind::PodGang
+            | SchedulingKind::KueueTopology
+            | SchedulingKind::KaiTopology
+            | SchedulingKind::HyperNode
+            | SchedulingKind::ComputeDomain => Vec::new(),
+        };
+        let above = parents.into_iter().map(|name| {
+            let scoped = Scoped { namespace: namespace.clone(), name };
+            (SchedulingKind::CompositePodGroup, scoped)
+        });
+        std::iter::once((kind, key.object)).chain(above).collect()
+    }
+
+    /// The wish for nearness of the groups that marks name: the first that has one.
+    pub(super) fn wish_of_groups(
+        &self,
+        namespace: &Name,
+        marks: Option<&Marks>,
+    ) -> Option<Nearness> {
+        let groups = self.groups_named(namespace, marks);
+        let mut records = groups.iter().filter_map(|key| self.objects.scheduling.get(key));
+        records.find(|record| is_wish(&record.align)).map(|record| record.align.clone())
+    }
+
+    /// Marks the pods of a group that has a wish for nearness, or is part of another group.
+    pub(super) fn mark_wishing(&mut self, kind: SchedulingKind, scoped: &Scoped) {
+        let record = self.objects.scheduling.get(&(kind, scoped.clone()));
+        let wishes = record.is_some_and(|record| is_wish(&record.align));
+        let key = GroupKey { object: scoped.clone(), kind: Name::new(kind.word()) };
+        if wishes || self.above(&key).is_some() {
+            self.mark_members(&key);
+        }
+    }
+
+    /// The objects of the groups that a pod is in, nearest first.
+    pub(crate) fn groups_of(&self, pod: &PodInfo) -> Vec<ObjectRef> {
+        let namespace = &pod.key.0.namespace;
+        let role = || self.objects.workloads.get(&pod.home)?.roles.get(usize::from(pod.role));
+        let marks = match self.objects.pods.get(&pod.key) {
+            Some(record) => record.marks.as_deref(),
+            None => role().and_then(|role| role.marks.as_deref()),
+        };
+        let groups = self.groups_named(namespace, marks).into_iter();
+        groups.map(|(kind, scoped)| object(Kind::Scheduling(kind), &scoped)).collect()
+    }
+
     /// What there is to say of gangs.
     pub(super) fn of_gangs(&self) -> Vec<Finding> {
         let mut all = Vec::new();
         for shown in self.shown.gangs.values() {
             let Some(about) = &shown.about else { continue };
             let source = self.header(about).map(|header| header.source.clone()).unwrap_or_default();
-            all.extend(findings(about, &source, shown.notes.clone()));
+            let mut notes = shown.notes.clone();
+            notes.extend(self.broken(shown));
+            notes.extend(self.unknown_levels(shown));
+            all.extend(findings(about, &source, notes));
         }
         all
+    }
+
+    /// The gangs that there are.
+    pub(crate) fn gangs(&self) -> impl Iterator<Item = &GroupKey> {
+        self.shown.gangs.keys()
     }
 
     /// Whether there is a gang of this key.
     pub(crate) fn is_gang(&self, key: &GroupKey) -> bool {
         self.shown.gangs.contains_key(key)
+    }
+
+    /// The gang that a pod is a member of.
+    pub(crate) fn gang_of(&self, pod: &PodKey) -> Option<&GroupKey> {
+        self.shown.gang_of.get(pod)
+    }
+
+    /// All pods of a gang that exist.
+    pub(crate) fn pods_in_gang(&self, key: &GroupKey) -> BTreeSet<PodKey> {
+        let lines = self.shown.gangs.get(key).into_iter().flat_map(|shown| &shown.lines);
+        lines.flat_map(|line| line.pods.iter().cloned()).collect()
+    }
+
+    /// How many pods a gang starts with, those that run included.
+    pub(crate) fn needed(&self, key: &GroupKey) -> u32 {
+        let needed = self.shown.gangs.get(key).map_or(0, |shown| shown.needed);
+        u32::try_from(needed).unwrap_or(u32::MAX)
+    }
+
+    /// How many pods of a gang run beyond those that it needs.
+    pub(crate) fn beyond_needed(&self, key: &GroupKey) -> usize {
+        let Some(shown) = self.shown.gangs.get(key) else { return 0 };
+        let beyond = u64::from(self.running_of_gang(shown)).saturating_sub(shown.needed);
+        usize::try_from(beyond).unwrap_or(usize::MAX)
     }
 
     /// The members of a gang that are on nodes, those that are being deleted left out.
@@ -469,7 +580,9 @@ impl Lowering {
             let index = seat.and_then(|seat| seat.index);
             let claims = self.claims_of(pod, record);
             let held = claims.iter().filter_map(|found| match found {
-                Found::Named(claim) => self.objects.claims.get(claim)?.held.as_ref(),
+                Found::Named(claim) | Found::Shared(claim) => {
+                    self.objects.claims.get(claim)?.held.as_ref()
+                }
                 Found::Nothing | Found::Own(..) | Found::Fault(_) => None,
             });
             let devices = held.map(|held| held.devices.len()).sum::<usize>();
@@ -531,6 +644,21 @@ impl Objects {
         from.take_while(move |((of, scoped), _)| *of == kind && scoped.namespace == *namespace)
             .map(|((_, scoped), record)| (scoped, &*record.object))
     }
+}
+
+/// The marks of a pod that exists: its own, with what only its workload knows of them.
+fn marks_of(record: &PodRecord, role: Option<&RoleRecord>) -> Option<Box<Marks>> {
+    let of_role = role.and_then(|role| role.marks.as_ref());
+    let mut marks = record.marks.clone().or_else(|| of_role.cloned())?;
+    if marks.together.is_none() {
+        marks.together = of_role.and_then(|of| of.together.clone());
+    }
+    Some(marks)
+}
+
+/// Whether anything is wished for, or tried to be.
+fn is_wish(wish: &Nearness) -> bool {
+    wish.as_ref().map_or(true, |wish| !wish.is_empty())
 }
 
 fn composite(namespace: &Name, name: &Name) -> GroupKey {

@@ -23,7 +23,7 @@ impl Lowering {
         spec: &Spec,
         drafts: &[Draft],
         trees: &Trees,
-    ) -> (Vec<LevelRule>, BTreeSet<Name>, Vec<Note>) {
+    ) -> (Vec<(LevelRule, Name)>, BTreeSet<Name>, Vec<Note>) {
         let mut found: Vec<(Vec<u16>, Wish)> = Vec::new();
         let all = |is: &dyn Fn(&Draft) -> bool| -> Vec<u16> {
             let at = drafts.iter().enumerate().filter(|(_, draft)| is(draft));
@@ -42,7 +42,8 @@ impl Lowering {
             found.extend(draft.wishes().iter().map(|wish| (all(&same), wish.clone())));
         }
         found.extend(self.clique_wish(key, drafts));
-        let (mut rules, mut labels, mut notes) = (Vec::new(), BTreeSet::new(), Vec::new());
+        let mut rules: Vec<(LevelRule, Name)> = Vec::new();
+        let (mut labels, mut notes) = (BTreeSet::new(), Vec::new());
         for (roles, wish) in found {
             let roles = if roles.len() == drafts.len() { Vec::new() } else { roles };
             let (topology, level) = match Self::level(trees, &wish.level) {
@@ -71,8 +72,8 @@ impl Lowering {
                 roles: roles.into(),
                 segment: wish.segment,
             };
-            if !rules.contains(&rule) {
-                rules.push(rule);
+            if !rules.iter().any(|(known, _)| *known == rule) {
+                rules.push((rule, wish.field.clone()));
             }
         }
         (rules, labels, notes)

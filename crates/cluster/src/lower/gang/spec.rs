@@ -4,14 +4,15 @@
 use phalanx_engine::{GroupKey, Name, Scoped};
 use phalanx_objects::ObjectRef;
 use phalanx_objects::scheduling::{
-    GroveTopologyConstraint, KaiTopologyConstraint, PodGroupSpec, Scheduling, SchedulingKind,
+    GroveTopologyConstraint, KaiPodGroupSpec, KaiTopologyConstraint, PodGroupSpec, Scheduling,
+    SchedulingKind,
 };
 
 use super::super::Lowering;
 use super::super::record::PriorityFrom;
 use super::super::settle::object;
 use super::super::slice::Note;
-use super::super::workload::{LevelName, UNDECLARED, Wish, volcano_wish};
+use super::super::workload::{BOUND, LevelName, UNDECLARED, Wish, volcano_wish};
 use super::{Draft, declaring};
 use crate::finding::Severity;
 
@@ -47,7 +48,7 @@ pub(super) struct Minima {
     /// Of each role.
     pub(super) least: Vec<u32>,
     /// Of all of them, those on nodes included.
-    needed: u64,
+    pub(super) needed: u64,
     /// How many there are for that, of parts no more than these need.
     there: u64,
 }
@@ -111,6 +112,10 @@ impl Lowering {
         debug_assert_eq!(key.kind.as_str(), UNDECLARED);
         let kueue = (SchedulingKind::KueueWorkload, key.object.clone());
         let record = self.objects.scheduling.get(&kueue);
+        let bound = bound_parts(key, drafts);
+        if !bound.is_empty() {
+            return Spec { parts: bound, ..Spec::default() };
+        }
         let mut spec = Spec { min: marked_min(drafts), ..Spec::default() };
         let Some(Scheduling::KueueWorkload(of)) = record.map(|record| &*record.object) else {
             return spec;
@@ -197,6 +202,21 @@ impl Lowering {
     }
 }
 
+/// The gangs of Koordinator that are bound together, each with the fewest pods that its own say; one of
+/// which no pod is there needs some.
+fn bound_parts(key: &GroupKey, drafts: &[Draft]) -> Vec<Part> {
+    let gangs = || drafts.iter().filter_map(|draft| draft.marks.as_deref()?.gang.as_ref());
+    if gangs().all(|gang| gang.own.is_none()) {
+        return Vec::new();
+    }
+    let part = |name: &str| {
+        let own = gangs().filter(|gang| gang.own.as_ref().is_some_and(|own| own.as_str() == name));
+        let min = own.filter_map(|gang| gang.min).max().unwrap_or(1);
+        Part { names: vec![Name::new(name)], min: Some(min), wishes: Vec::new() }
+    };
+    key.object.name.split(BOUND).map(part).collect()
+}
+
 /// The fewest pods that marks of pods say, where they do.
 fn marked_min(drafts: &[Draft]) -> Option<u32> {
     let named = drafts.iter().filter_map(|draft| draft.marks.as_deref()?.gang.as_ref()?.min);
@@ -212,7 +232,11 @@ fn of_object(object: &Scheduling) -> Option<Spec> {
                 of.metadata.annotations.get("gang.scheduling.koordinator.sh/min-available");
             let annotated = annotated.and_then(|least| least.parse().ok());
             let min = u32::try_from(of.spec.min_member).ok().filter(|min| *min > 0).or(annotated);
-            Some(Spec { min: Some(min.unwrap_or(1)), ..Spec::default() })
+            let mut notes = Vec::new();
+            if of.spec.min_member < 0 {
+                fewest(of.spec.min_member, 1, "spec.minMember", &mut notes);
+            }
+            Some(Spec { min: Some(min.unwrap_or(1)), notes, ..Spec::default() })
         }
         Scheduling::VolcanoPodGroup(of) => Some(volcano(of)),
         Scheduling::KaiPodGroup(of) => Some(kai(of)),
@@ -228,10 +252,13 @@ fn of_object(object: &Scheduling) -> Option<Spec> {
 }
 
 fn upstream(of: &PodGroupSpec) -> Spec {
-    let min = of.min_count().map(|min| u32::try_from(min).unwrap_or(0));
+    let mut notes = Vec::new();
+    let at = "spec.schedulingPolicy.gang.minCount";
+    let min = of.min_count().map(|min| fewest(min, 1, at, &mut notes));
     Spec {
         min: Some(min.unwrap_or(0)),
         is_each: min.is_none(),
+        notes,
         wishes: constraints(of),
         priority: priority(of),
         ..Spec::default()
@@ -257,12 +284,29 @@ fn by_label(label: &str, required: bool, field: &str) -> Wish {
     Wish { level, required, segment: None, field: Name::new(field) }
 }
 
+/// The fewest pods as an API says them, which it lets be this few at least: less is told of and read as
+/// that.
+fn fewest(given: i32, least: u32, field: &str, notes: &mut Vec<Note>) -> u32 {
+    match u32::try_from(given) {
+        Ok(number) if number >= least => number,
+        Ok(_) | Err(_) => {
+            let message = format!(
+                "{given} is no number of pods that start at once: the API server refuses what is less \
+                 than {least}. It is read as {least}."
+            );
+            notes.push((Severity::Error, field.to_owned(), message));
+            least
+        }
+    }
+}
+
 fn number(of: Option<i32>) -> Option<u32> {
     of.and_then(|number| u32::try_from(number).ok())
 }
 
 fn volcano(of: &phalanx_objects::scheduling::VolcanoPodGroup) -> Spec {
     let spec = &of.spec;
+    let mut notes = Vec::new();
     let mut wishes: Vec<Wish> = Vec::new();
     let own = spec.network_topology.as_ref();
     wishes.extend(own.and_then(|of| volcano_wish(of, "spec.networkTopology")));
@@ -272,6 +316,12 @@ fn volcano(of: &phalanx_objects::scheduling::VolcanoPodGroup) -> Spec {
         let segment = number(part.sub_group_size).filter(|size| *size > 0);
         wishes.extend(wish.map(|wish| Wish { segment, ..wish }));
     }
+    // So many parts of so many pods each.
+    let by_part = spec.sub_group_policy.iter().map(|part| {
+        let size = number(part.sub_group_size).unwrap_or(1);
+        number(part.min_sub_groups).unwrap_or(0).saturating_mul(size)
+    });
+    let by_part = total(by_part);
     let by_task: i64 = spec.min_task_member.values().copied().map(i64::from).sum();
     // A minimum below the sum of those of the tasks means any so many pods.
     let parts = spec.min_task_member.iter().filter(|_| i64::from(spec.min_member) >= by_task);
@@ -281,9 +331,10 @@ fn volcano(of: &phalanx_objects::scheduling::VolcanoPodGroup) -> Spec {
         wishes: Vec::new(),
     };
     Spec {
-        min: number(Some(spec.min_member)),
+        min: Some(fewest(spec.min_member, 0, "spec.minMember", &mut notes).max(by_part)),
         parts: parts.map(part).collect(),
         wishes,
+        notes,
         priority: class(&spec.priority_class_name),
         ..Spec::default()
     }
@@ -310,13 +361,19 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
             }
             known += 1;
         }
-        let min = if is_leaf { number(sub.min_member) } else { None };
+        let min = match (is_leaf, not_needed(spec, at)) {
+            (true, false) => number(sub.min_member),
+            (true, true) => Some(0),
+            (false, _) => None,
+        };
         let wishes = kai_wishes(sub.topology_constraint.as_ref(), &field);
         parts.push(Part { names, min, wishes });
     }
-    let min = number(spec.min_member);
+    let mut notes = Vec::new();
+    let min = spec.min_member.map(|min| fewest(min, 0, "spec.minMember", &mut notes));
     let none = spec.sub_groups.is_empty();
     Spec {
+        notes,
         min: if none { Some(min.unwrap_or(0)) } else { min },
         is_each: none && min.unwrap_or(0) == 0,
         parts,
@@ -324,6 +381,30 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
         priority: class(&spec.priority_class_name),
         ..Spec::default()
     }
+}
+
+/// Whether a subgroup is beyond those of which its parent needs so many (`minSubGroup`), or under one that
+/// is: the first in order are taken as those that must start.
+fn not_needed(spec: &KaiPodGroupSpec, at: usize) -> bool {
+    let subs = &spec.sub_groups;
+    let mut next = Some(at);
+    // Who is under himself is under nobody.
+    for _ in 0..=subs.len() {
+        let Some(at) = next else { break };
+        let parent =
+            subs.get(at).and_then(|sub| sub.parent.as_ref()).filter(|name| !name.is_empty());
+        let above = parent.and_then(|name| subs.iter().position(|sub| sub.name == *name));
+        let fewest = match above {
+            Some(above) => subs.get(above).and_then(|sub| sub.min_sub_group),
+            None => spec.min_sub_group,
+        };
+        let before = subs.iter().take(at).filter(|sub| sub.parent.as_ref() == parent).count();
+        if number(fewest).is_some_and(|fewest| before >= fewest as usize) {
+            return true;
+        }
+        next = above;
+    }
+    false
 }
 
 fn kai_wishes(of: Option<&KaiTopologyConstraint>, field: &str) -> Vec<Wish> {
@@ -411,7 +492,8 @@ pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
                 None => draft.len(),
             };
         }
-        let all = least.iter().map(|n| u64::from(*n)).sum();
+        let more: u64 = least.iter().map(|n| u64::from(*n)).sum();
+        let all = more + u64::from(running(&|_| true));
         return Minima { least, needed: all, there: all };
     }
     for part in &spec.parts {

@@ -417,7 +417,7 @@ fn claims_that_can_not_be_had_are_faults() {
     let mut world = World::new(Lowering::new(Compat::default()));
     world.lowering.absorb(ObjectEvent::Applied(Box::new(object), source));
     world.settle();
-    assert_eq!(world.fault("pod", "p"), Some(Reason::RequestUnsupported));
+    assert_eq!(world.fault("pod", "p"), Some(Reason::AdmissionRefused));
 }
 
 #[test]

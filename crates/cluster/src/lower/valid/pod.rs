@@ -1,11 +1,12 @@
-//! Pods (`core/validation`, `ValidatePodSpec`): the rules about what scheduling reads. Images, commands,
-//! probes and mounts are not checked, for they are not read.
+//! Pods (`core/validation`, `ValidatePodSpec`): the rules about what scheduling reads, and that what one
+//! part of a pod names is another. Images, commands, probes and where volumes are mounted are not
+//! checked, for they are not read.
 
 use std::collections::BTreeSet;
 
 use phalanx_objects::core::{
-    Container, NodeSelectorOperator, NodeSelectorRequirement, PodAffinityTerm, PodSpec,
-    RestartPolicy, TaintEffect, Toleration, TolerationOperator, TopologySpreadConstraint,
+    Container, NodeSelectorOperator, NodeSelectorRequirement, PodAffinityTerm, PodResourceClaim,
+    PodSpec, RestartPolicy, TaintEffect, Toleration, TolerationOperator, TopologySpreadConstraint,
     UnsatisfiableConstraintAction,
 };
 use phalanx_objects::meta::ObjectMeta;
@@ -14,9 +15,22 @@ use super::name::{bad_object_name, is_label};
 use super::{Found, Invalid, resources};
 use crate::lower::rules::{is_label_value, is_qualified_name};
 
+/// Most names that a sentence lists.
+const NAMES_SHOWN: usize = 8;
+
 /// The rules, in the order in which they are told.
-const RULES: [fn(&PodSpec, &mut Found); 8] =
-    [containers, host_ports, restart, claims, tolerations, node_selection, affinity, spread];
+const RULES: [fn(&PodSpec, &mut Found); 10] = [
+    containers,
+    host_ports,
+    restart,
+    volumes,
+    claims,
+    claims_used,
+    tolerations,
+    node_selection,
+    affinity,
+    spread,
+];
 
 /// What is refused of a pod, as admission leaves it. Of a pod of its own the metadata are given.
 pub(crate) fn pod(meta: Option<&ObjectMeta>, spec: &PodSpec) -> Vec<Invalid> {
@@ -62,6 +76,7 @@ fn containers(spec: &PodSpec, found: &mut Found) {
 fn host_ports(spec: &PodSpec, found: &mut Found) {
     let mut taken = BTreeSet::new();
     for (at, container) in each(spec) {
+        let mut names = BTreeSet::new();
         for (index, port) in container.ports.iter().enumerate() {
             let at = format!("{at}.ports[{index}]");
             let valid = |port: i32| (1..=65_535).contains(&port);
@@ -72,6 +87,11 @@ fn host_ports(spec: &PodSpec, found: &mut Found) {
             if !["", "TCP", "UDP", "SCTP"].contains(&port.protocol.as_str()) {
                 let why = format!("{} is no `protocol`: TCP, UDP or SCTP", port.protocol);
                 found.add(format!("{at}.protocol"), why);
+            }
+            if !port.name.is_empty() && !names.insert(port.name.as_str()) {
+                let why =
+                    format!("two ports of container {} are called {}", container.name, port.name);
+                found.add(format!("{at}.name"), why);
             }
             if port.host_port == 0 {
                 continue;
@@ -107,12 +127,61 @@ fn restart(spec: &PodSpec, found: &mut Found) {
     }
 }
 
+/// Volumes have names of their own, and containers mount those of their pod.
+fn volumes(spec: &PodSpec, found: &mut Found) {
+    let mut names = BTreeSet::new();
+    for name in spec.volumes.names() {
+        if !is_label(name) {
+            let why = format!(
+                "{name:?} is no name of a volume: at most 63 lower case letters, digits and `-`"
+            );
+            found.add("spec.volumes", why);
+        } else if !names.insert(name) {
+            found.add("spec.volumes", format!("two of its `volumes` are called {name}"));
+        }
+    }
+    for (at, container) in each(spec) {
+        let mounts = ("volumeMounts", &container.volume_mounts.names);
+        for (field, used) in [mounts, ("volumeDevices", &container.volume_devices.names)] {
+            for (index, name) in used.iter().enumerate().filter(|(_, of)| !names.contains(&***of)) {
+                let why = format!(
+                    "container {} uses the volume {name:?}, which is none of the pod's `volumes`{}",
+                    container.name,
+                    among(names.iter().copied())
+                );
+                found.add(format!("{at}.{field}[{index}].name"), why);
+            }
+        }
+    }
+}
+
+/// What there is instead, for the end of a sentence.
+fn among<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.take(NAMES_SHOWN).collect();
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
 fn claims(spec: &PodSpec, found: &mut Found) {
     let mut names = BTreeSet::new();
     for (index, claim) in spec.resource_claims.iter().enumerate() {
-        if !names.insert(claim.name.as_str()) {
-            let why = format!("two of its `resourceClaims` are called {}", claim.name);
-            found.add(format!("spec.resourceClaims[{index}].name"), why);
+        let at = format!("spec.resourceClaims[{index}]");
+        let PodResourceClaim { name, resource_claim_name, resource_claim_template_name } = claim;
+        if !is_label(name) {
+            let why = format!(
+                "{name:?} is no name of a claim: at most 63 lower case letters, digits and `-`"
+            );
+            found.add(format!("{at}.name"), why);
+        } else if !names.insert(name.as_str()) {
+            let why = format!("two of its `resourceClaims` are called {name}");
+            found.add(format!("{at}.name"), why);
+        }
+        if resource_claim_name.is_some() == resource_claim_template_name.is_some() {
+            let which = if resource_claim_name.is_some() { "both" } else { "neither" };
+            let why = format!(
+                "its claim {name} has {which} of `resourceClaimName` and \
+                 `resourceClaimTemplateName`, and needs one"
+            );
+            found.add(at, why);
         }
     }
     let mut gates = BTreeSet::new();
@@ -126,6 +195,36 @@ fn claims(spec: &PodSpec, found: &mut Found) {
     }
     if !spec.node_name.is_empty() && !spec.scheduling_gates.is_empty() {
         found.add("spec.nodeName", "it names its node (`nodeName`) and has `schedulingGates`");
+    }
+}
+
+/// A container uses claims of its pod, each once.
+fn claims_used(spec: &PodSpec, found: &mut Found) {
+    let names: Vec<&str> = spec.resource_claims.iter().map(|claim| claim.name.as_str()).collect();
+    for (at, container) in each(spec) {
+        let mut used: BTreeSet<(&str, &str)> = BTreeSet::new();
+        for (index, claim) in container.resources.claims.iter().enumerate() {
+            let at = format!("{at}.resources.claims[{index}]");
+            let (name, part) = (claim.name.as_str(), claim.request.as_str());
+            if !names.contains(&name) {
+                let why = format!(
+                    "container {} uses the claim {name:?}, which is none of the pod's \
+                     `resourceClaims`{}",
+                    container.name,
+                    among(names.iter().copied())
+                );
+                found.add(format!("{at}.name"), why);
+            }
+            // Without a request the whole claim is meant.
+            let again = |(of, other): &(&str, &str)| {
+                *of == name && (*other == part || other.is_empty() || part.is_empty())
+            };
+            if used.iter().any(again) {
+                let why = format!("container {} uses the claim {name} twice", container.name);
+                found.add(at, why);
+            }
+            used.insert((name, part));
+        }
     }
 }
 

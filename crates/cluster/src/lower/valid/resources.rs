@@ -1,5 +1,6 @@
 //! The resources of a container (`validateContainerResourceName`, `ValidateContainerResourceRequirements`).
 
+use phalanx_objects::Quantity;
 use phalanx_objects::core::Container;
 
 use super::Found;
@@ -31,6 +32,7 @@ pub(super) fn check(container: &Container, at: &str, found: &mut Found) {
             }
         }
     }
+    amounts(container, at, found);
     for (resource, request) in &resources.requests {
         let whole = is_extended(resource) || resource.starts_with(HUGE_PAGES);
         if !whole || named.contains(&resource.as_str()) {
@@ -55,6 +57,37 @@ pub(super) fn check(container: &Container, at: &str, found: &mut Found) {
         let why = format!("container {name} asks for huge pages, and for neither cpu nor memory");
         found.add(format!("{at}.resources"), why);
     }
+}
+
+/// Amounts are not below zero, and huge pages are whole pages. That extended resources are whole units
+/// is said where they are read.
+fn amounts(container: &Container, at: &str, found: &mut Found) {
+    let Container { name, resources, .. } = container;
+    for (list, amounts) in [("limits", &resources.limits), ("requests", &resources.requests)] {
+        for (resource, amount) in amounts {
+            let why = if amount.sign() < 0 {
+                format!(
+                    "container {name} asks in `{list}` for {amount} of {resource}, less than none"
+                )
+            } else if let Some(size) = page_of(resource)
+                && size.value_ceil() > 0
+                && amount.value_ceil() % size.value_ceil() != 0
+            {
+                format!(
+                    "container {name} asks in `{list}` for {amount} of {resource}, which is no whole \
+                     number of pages"
+                )
+            } else {
+                continue;
+            };
+            found.add(format!("{at}.resources.{list}[{resource:?}]"), why);
+        }
+    }
+}
+
+/// The size of the huge pages that a resource counts.
+fn page_of(resource: &str) -> Option<Quantity> {
+    resource.strip_prefix(HUGE_PAGES)?.parse().ok()
 }
 
 /// What is wrong with a resource's name, for the end of a sentence.

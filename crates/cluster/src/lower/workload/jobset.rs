@@ -1,13 +1,16 @@
 //! JobSet: roles of child Jobs; and TrainJob, which its runtime turns into a JobSet of the same name.
 
+use std::ops::Range;
+
 use phalanx_objects::ObjectRef;
-use phalanx_objects::core::ResourceRequirements;
+use phalanx_objects::core::{ResourceRequirements, TaintEffect, Toleration, TolerationOperator};
 use phalanx_objects::meta::Condition;
 use phalanx_objects::workload::{
-    CompletionMode, JobSet, JobSetSpec, ReplicatedJob, TrainJob, Trainer, TrainingRuntimeSpec,
-    WorkloadKind,
+    CompletionMode, JobSet, JobSetSpec, ReplicatedJob, StartupPolicyOrder, TrainJob, Trainer,
+    TrainingRuntimeSpec, WorkloadKind,
 };
 
+use super::exclusive::{self, Alone};
 use super::record::{Indexes, Numbers, Places, Rank, StandsFor};
 use super::{Context, Declared, Expansion, RolePlan, batch, count, reference};
 use crate::finding::Severity;
@@ -15,6 +18,11 @@ use crate::finding::Severity;
 const CONTROLLER: &str = "jobset.sigs.k8s.io/jobset-controller";
 const TRAINER: &str = "trainer.kubeflow.org/trainjob-controller";
 const EXCLUSIVE: &str = "alpha.jobset.sigs.k8s.io/exclusive-topology";
+/// Beside it: nodes are labelled and tainted for Jobs by hand.
+const SELECTED: &str = "alpha.jobset.sigs.k8s.io/node-selector";
+const SET_NAME: &str = "jobset.sigs.k8s.io/jobset-name";
+const NAMESPACED_JOB: &str = "alpha.jobset.sigs.k8s.io/namespaced-job";
+const NO_SCHEDULE: &str = "alpha.jobset.sigs.k8s.io/no-schedule";
 
 /// The label of the role that a runtime's Job plays (`trainer`, `dataset-initializer`, …).
 const STEP: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
@@ -34,16 +42,106 @@ pub(super) fn job_set(set: &JobSet) -> Expansion<'_> {
     expansion.managed(set.spec.managed_by.as_deref(), &[CONTROLLER], "spec.managedBy", "JobSet");
     refusals(&set.metadata.name, &set.spec, &mut expansion);
     add_roles(&set.metadata.name, "spec", &set.spec.replicated_jobs, &mut expansion);
-    let jobs = set.spec.replicated_jobs.iter().map(|job| &job.template.metadata);
-    let exclusive = std::iter::once(&set.metadata).chain(jobs);
-    if let Some(key) = exclusive.filter_map(|meta| meta.annotations.get(EXCLUSIVE)).next() {
-        let message = format!(
-            "Each of its Jobs is to have a domain of {key} for itself. Phalanx does not keep that \
-             yet: its pods are placed wherever they fit."
-        );
-        expansion.due(Severity::Warning, &format!("metadata.annotations[{EXCLUSIVE:?}]"), message);
+    if set.spec.startup_policy.startup_policy_order == StartupPolicyOrder::InOrder
+        && set.spec.replicated_jobs.len() > 1
+    {
+        let message = "Each of its roles is made once the one before it is ready. All are planned \
+                       together, as they run together.";
+        expansion.due(Severity::Info, "spec.startupPolicy", message);
     }
+    keep_apart(set, &mut expansion);
     expansion
+}
+
+/// Gives each Job the domain that it is to have for itself, as JobSet's webhook does.
+fn keep_apart<'a>(set: &'a JobSet, expansion: &mut Expansion<'a>) {
+    let jobs = &set.spec.replicated_jobs;
+    let of = |job: &'a ReplicatedJob, name: &str| {
+        let own = job.template.metadata.annotations.get(name);
+        own.or_else(|| set.metadata.annotations.get(name))
+    };
+    let field = format!("metadata.annotations[{EXCLUSIVE:?}]");
+    let number = |job: &ReplicatedJob| job.replicas.map_or(1, count);
+    let alone = || jobs.iter().filter(|job| of(job, EXCLUSIVE).is_some());
+    let all = alone().fold(0_u32, |sum, job| sum.saturating_add(number(job)));
+    if all == 0 {
+        return;
+    }
+    if !exclusive::can_be_cut(all) {
+        let message = format!(
+            "{all} Jobs are to have a domain each for themselves. That is not kept for so many: their \
+             pods are placed wherever they fit."
+        );
+        expansion.due(Severity::Warning, &field, message);
+        return;
+    }
+    let roles = std::mem::take(&mut expansion.roles);
+    // Where the last part of each role stands: what comes after a role comes after that.
+    let mut last: Vec<u16> = Vec::new();
+    for (role, job) in roles.into_iter().zip(jobs) {
+        let mut role = role;
+        role.after = role.after.and_then(|before| last.get(usize::from(before)).copied());
+        match of(job, EXCLUSIVE) {
+            Some(key) => {
+                let marked = of(job, SELECTED).is_some();
+                let per = role.places.per.unwrap_or(1);
+                let each = batch::wanted(&job.template.spec, 0);
+                let parts = (0..number(job)).map(|at| {
+                    let span = at.saturating_mul(per)..at.saturating_add(1).saturating_mul(per);
+                    job_alone(set, &role, (at, span), (key, marked, each))
+                });
+                expansion.roles.extend(parts);
+            }
+            None => expansion.roles.push(role),
+        }
+        last.push(u16::try_from(expansion.roles.len().saturating_sub(1)).unwrap_or(u16::MAX));
+    }
+    let key = alone().find_map(|job| of(job, EXCLUSIVE)).map_or("", String::as_str);
+    let message = format!(
+        "Each of its Jobs has a domain of {key} for itself. As kube-scheduler does it, the first pod of \
+         a Job chooses the domain for its own room alone, and those that find none there wait."
+    );
+    expansion.due(Severity::Info, &field, message);
+}
+
+/// One Job of a role, with what the webhook, or the controller where nodes are `marked` for Jobs, adds
+/// to its pods.
+fn job_alone<'a>(
+    set: &JobSet,
+    role: &RolePlan<'a>,
+    (at, span): (u32, Range<u32>),
+    (topology, marked, each): (&str, bool, u32),
+) -> RolePlan<'a> {
+    let namespace = match set.metadata.namespace.as_str() {
+        "" => "default",
+        namespace => namespace,
+    };
+    let name = format!("{}-{at}", role.places.base);
+    let mut part = exclusive::part(role, span);
+    part.wanted = each;
+    part.labels.extend([
+        ("batch.kubernetes.io/job-name", name.clone()),
+        ("job-name", name.clone()),
+        ("jobset.sigs.k8s.io/job-index", at.to_string()),
+    ]);
+    if marked {
+        let spec = exclusive::spec_of(&mut part.template);
+        spec.node_selector.insert(NAMESPACED_JOB.to_owned(), format!("{namespace}_{name}"));
+        spec.tolerations.push(Toleration {
+            key: NO_SCHEDULE.to_owned(),
+            operator: TolerationOperator::Exists,
+            effect: TaintEffect::NoSchedule,
+            ..Toleration::default()
+        });
+    } else {
+        let own = [
+            (SET_NAME, set.metadata.name.clone()),
+            ("jobset.sigs.k8s.io/replicatedjob-name", role.name.clone()),
+            ("jobset.sigs.k8s.io/job-index", at.to_string()),
+        ];
+        part.keep_alone(&Alone { key: SET_NAME, part: &own, topology, everywhere: true });
+    }
+    part
 }
 
 /// Whether one of the conditions is met.
@@ -73,6 +171,14 @@ fn add_roles<'a>(set: &str, at: &str, jobs: &'a [ReplicatedJob], expansion: &mut
         let needs = job.depends_on.iter().find(|needs| needs.status == "Complete");
         let before = needs.and_then(|needs| jobs.iter().position(|job| job.name == needs.name));
         role.after = before.filter(|before| *before < index).and_then(|b| u16::try_from(b).ok());
+        if let Some(needs) = job.depends_on.iter().find(|needs| needs.status == "Ready") {
+            let message = format!(
+                "The pods of {} are made once {} is ready. They are planned beside them.",
+                job.name, needs.name
+            );
+            let at = format!("{at}.replicatedJobs[{index}].dependsOn");
+            expansion.due(Severity::Info, &at, message);
+        }
         if let (Some(needs), Some(_)) = (needs, role.after) {
             let message = format!(
                 "The pods of {} are made once {} is complete; until then they are not planned.",

@@ -7,7 +7,9 @@ use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::scheduling::SchedulingKind;
 
 use super::super::intern::Names;
+use super::super::slice::Note;
 use super::RolePlan;
+use crate::finding::Severity;
 
 /// The kind of gangs that no object declares but the marks of their pods alone.
 pub(crate) const UNDECLARED: &str = "group";
@@ -19,6 +21,9 @@ const AT_ONCE: [&str; 4] = [
     "kueue.x-k8s.io/podset-unconstrained-topology",
     "kueue.x-k8s.io/podset-slice-required-topology",
 ];
+
+/// How many pods of consecutive index are in one domain together.
+const SLICE_SIZE: &str = "kueue.x-k8s.io/podset-slice-size";
 
 /// A level of topology, as an API names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +60,12 @@ pub(crate) struct Named {
     pub(crate) name: Name,
     /// Fewest pods that start at once, where the pods themselves say it.
     pub(crate) min: Option<u32>,
+    /// Of gangs that are bound together the one that it is itself.
+    pub(crate) own: Option<Name>,
 }
+
+/// Between the names of gangs that are bound together; no name of an object has it.
+pub(crate) const BOUND: char = '+';
 
 /// What a pod's metadata and spec say of its gang and its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +79,8 @@ pub(crate) struct Marks {
     pub(crate) wishes: Box<[Wish]>,
     /// Roles of one name here are taken together where wishes are about a role.
     pub(crate) together: Option<Name>,
+    /// What of it does not go together, or can't be read.
+    pub(crate) doubts: Box<[Note]>,
 }
 
 impl Marks {
@@ -83,7 +95,9 @@ impl Marks {
 /// The marks of a pod or a template; none where it has none.
 pub(crate) fn marks(meta: &ObjectMeta, spec: &PodSpec, names: &mut Names) -> Option<Box<Marks>> {
     let mut reader = Reader { meta, spec, names };
-    let mut marks = Marks { gang: reader.gang(), ..Marks::default() };
+    let gang = reader.gang();
+    let gang = gang.map(|named| reader.bound(named));
+    let mut marks = Marks { gang, ..Marks::default() };
     if meta.labels.is_empty() && meta.annotations.is_empty() && marks.gang.is_none() {
         return None;
     }
@@ -92,6 +106,9 @@ pub(crate) fn marks(meta: &ObjectMeta, spec: &PodSpec, names: &mut Names) -> Opt
         "grove.io/podclique",
         "volcano.sh/task-spec",
     ]);
+    if let Some(own) = marks.gang.as_ref().and_then(|gang| gang.own.clone()) {
+        marks.part = Some(own);
+    }
     marks.rank = reader.rank();
     reader.places(&mut marks);
     (marks != Marks::default()).then(|| Box::new(marks))
@@ -127,7 +144,32 @@ impl Reader<'_> {
 
     fn named(&mut self, field: Name, kind: &str, name: &str, min: Option<u32>) -> Option<Named> {
         let (kind, name) = (self.names.get(kind), self.names.get(name));
-        (!name.is_empty()).then_some(Named { field, kind, name, min })
+        (!name.is_empty()).then_some(Named { field, kind, name, min, own: None })
+    }
+
+    /// The same where Koordinator binds its gang together with others of the namespace, as the pod itself
+    /// says: a gang of gangs.
+    fn bound(&mut self, named: Named) -> Named {
+        let listed = self.annotation("gang.scheduling.koordinator.sh/groups");
+        let listed = listed.and_then(|list| serde_json::from_str::<Vec<String>>(list).ok());
+        let namespace = match self.meta.namespace.as_str() {
+            "" => "default",
+            given => given,
+        };
+        let here = listed.into_iter().flatten().filter_map(|entry| match entry.split_once('/') {
+            Some((of, name)) => (of == namespace).then(|| name.to_owned()),
+            None => Some(entry),
+        });
+        let mut names: Vec<String> = here.collect();
+        names.sort();
+        names.dedup();
+        let own = named.name.to_string();
+        if named.kind.as_str() != UNDECLARED || names.len() < 2 || !names.contains(&own) {
+            return named;
+        }
+        let all = names.join(&BOUND.to_string());
+        let name = self.names.get(&all);
+        Named { own: Some(named.name.clone()), name, ..named }
     }
 
     /// The gang that it names, by the strongest of the marks that it has.
@@ -208,7 +250,8 @@ impl Reader<'_> {
             wishes.push(Wish { level, required, segment: None, field });
         }
         let slices = "kueue.x-k8s.io/podset-slice-required-topology";
-        let size = self.number("kueue.x-k8s.io/podset-slice-size").filter(|size| *size > 0);
+        let size = self.number(SLICE_SIZE).filter(|size| *size > 0);
+        marks.doubts = self.doubts(&wishes, size).into();
         if let Some(level) = self.annotation(slices).map(str::to_owned) {
             let field = self.annotation_field(slices);
             let level = LevelName::Label(self.names.get(&level));
@@ -217,6 +260,48 @@ impl Reader<'_> {
         let together = self.annotation("kueue.x-k8s.io/podset-group-name").map(str::to_owned);
         marks.together = together.map(|name| self.names.get(&name));
         marks.wishes = wishes.into();
+    }
+}
+
+impl Reader<'_> {
+    /// What Kueue's annotations say that does not go together.
+    fn doubts(&mut self, wishes: &[Wish], size: Option<u32>) -> Vec<Note> {
+        let mut doubts = Vec::new();
+        let field = |key: &str| format!("metadata.annotations[{key:?}]");
+        let unconstrained =
+            self.annotation("kueue.x-k8s.io/podset-unconstrained-topology") == Some("true");
+        if wishes.len() + usize::from(unconstrained) > 1 {
+            let message = "Kueue refuses pods of one template with more than one of \
+                           podset-required-topology, podset-preferred-topology and \
+                           podset-unconstrained-topology. What is required is kept here, and a level \
+                           that is preferred is wished beside it.";
+            let at = wishes.last().map_or_else(String::new, |wish| wish.field.to_string());
+            doubts.push((Severity::Warning, at, message.to_owned()));
+        }
+        let slices = self.annotation("kueue.x-k8s.io/podset-slice-required-topology").is_some();
+        let given = self.annotation(SLICE_SIZE).map(str::to_owned);
+        match (slices, given, size) {
+            (true, Some(text), None) => {
+                let message = format!(
+                    "{text:?} is no size of a slice: Kueue refuses what is not a whole number of at \
+                     least 1. All pods of the template are taken as one slice."
+                );
+                doubts.push((Severity::Error, field(SLICE_SIZE), message));
+            }
+            (true, None, _) => {
+                let message = "Slices without podset-slice-size: Kueue refuses that. All pods of the \
+                               template are taken as one slice.";
+                let at = field("kueue.x-k8s.io/podset-slice-required-topology");
+                doubts.push((Severity::Error, at, message.to_owned()));
+            }
+            (false, Some(_), _) => {
+                let message = "A size of slices without podset-slice-required-topology: Kueue \
+                               refuses that. There are no slices.";
+                doubts.push((Severity::Warning, field(SLICE_SIZE), message.to_owned()));
+            }
+            (true, Some(_), Some(_)) | (false, None, _) => {}
+        }
+        doubts
     }
 }
 

@@ -6,6 +6,7 @@ mod absorb;
 mod apps;
 mod appwrapper;
 mod batch;
+mod exclusive;
 mod grove;
 mod jobset;
 mod kubeflow;
@@ -24,6 +25,7 @@ mod volumes;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use phalanx_engine::Name;
 use phalanx_objects::core::PodTemplateSpec;
@@ -36,7 +38,7 @@ use super::valid;
 use crate::finding::Severity;
 use record::{Indexes, Places, Rank};
 
-pub(crate) use marks::{LevelName, Marks, UNDECLARED, Wish, marks};
+pub(crate) use marks::{BOUND, LevelName, Marks, UNDECLARED, Wish, marks};
 pub(crate) use pods::Seat;
 pub(crate) use recognise::{absorbs, manager, recognise};
 pub(crate) use record::{RoleRecord, StandsFor, WorkloadRecord};
@@ -89,6 +91,8 @@ pub(crate) struct RolePlan<'a> {
     pub(crate) wanted: u32,
     /// The indexes that pods may have; none where pods have none.
     pub(crate) indexes: Option<Indexes>,
+    /// The indexes that are of this role, where pods of several say the same of theirs.
+    pub(crate) span: Option<Range<u32>>,
     /// How index and name belong together.
     pub(crate) places: Places,
     /// How index and rank belong together.
@@ -107,6 +111,9 @@ pub(crate) struct RolePlan<'a> {
     pub(crate) least: Option<u32>,
     /// Where they are to be, beside what their template says.
     pub(crate) wishes: Vec<Wish>,
+    /// The pod set that it makes up with other roles of the same name here: what their templates wish
+    /// is about all of them.
+    pub(crate) pod_set: Option<&'static str>,
 }
 
 /// A workload that says itself that its pods start at once.
@@ -144,6 +151,7 @@ impl<'a> RolePlan<'a> {
             deadline_seconds: None,
             wanted,
             indexes: None,
+            span: None,
             places: Places::plain(base),
             rank: Rank::None,
             stands_for: None,
@@ -153,15 +161,21 @@ impl<'a> RolePlan<'a> {
             labels: Vec::new(),
             least: None,
             wishes: Vec::new(),
+            pod_set: None,
         }
     }
 
     /// The same with claims on volumes for each pod. They stand in the place of volumes that are called
     /// as they are.
     fn with_volume_claims(mut self, claims: &'a [PersistentVolumeClaim]) -> Self {
-        let replaced = |name: &str| claims.iter().any(|claim| claim.metadata.name == name);
-        if self.template.spec.volumes.placed.iter().any(|volume| replaced(&volume.name)) {
-            self.template.to_mut().spec.volumes.placed.retain(|volume| !replaced(&volume.name));
+        if !claims.is_empty() {
+            let replaced = |name: &str| claims.iter().any(|claim| claim.metadata.name == name);
+            let volumes = &mut self.template.to_mut().spec.volumes;
+            volumes.placed.retain(|volume| !replaced(&volume.name));
+            volumes.of_node.retain(|volume| !replaced(&volume.name));
+            volumes.of_images.retain(|volume| !replaced(&volume.name));
+            volumes.others.retain(|name| !replaced(name));
+            volumes.others.extend(claims.iter().map(|claim| claim.metadata.name.as_str().into()));
         }
         self.volume_claims = claims;
         self
@@ -337,7 +351,8 @@ impl Expansion<'_> {
         let mut seen = BTreeSet::new();
         let mut twice = None;
         for role in self.roles.iter_mut().filter(|role| role.wanted > 0) {
-            if !seen.insert((role.places.base.clone(), role.places.numbers)) {
+            let first = role.span.as_ref().map(|span| span.start);
+            if !seen.insert((role.places.base.clone(), role.places.numbers, first)) {
                 twice.get_or_insert_with(|| (role.at.clone(), role.places.base.clone()));
                 role.wanted = 0;
             }
@@ -359,7 +374,8 @@ impl Expansion<'_> {
             WorkloadKind::Deployment | WorkloadKind::ReplicaSet | WorkloadKind::DaemonSet
         );
         // Groups of a leader and its workers are placed each for itself.
-        let groups = self.roles.first().map_or(0, |role| role.wanted);
+        let leaders = self.roles.iter().filter(|role| role.name == "leader");
+        let groups = leaders.fold(0_u32, |sum, role| sum.saturating_add(role.wanted));
         let several = kind == WorkloadKind::LeaderWorkerSet && groups > 1;
         if self.gang.is_none() && !singly && !several {
             self.gang = self.roles.iter().find_map(marks::of_template).map(|f| Declared::by(&f));

@@ -225,7 +225,11 @@ impl Lowering {
             let (above, _) = self.manager_of(child)?;
             (above == key).then_some(child)
         };
-        for part in 0..jobs.number.unwrap_or(1) {
+        let parts = match (&role.span, jobs.number) {
+            (Some(span), Some(_)) => span.start / per.max(1)..span.end / per.max(1),
+            (Some(_) | None, number) => 0..number.unwrap_or(1),
+        };
+        for part in parts {
             if wanted >= role.wanted || jobs.each == 0 {
                 break;
             }
@@ -323,7 +327,11 @@ fn role_of(record: &WorkloadRecord, owner: &Owner) -> Option<(u16, Option<u32>)>
                 .any(|(key, _)| key.kind.as_str() == kind.word() && key.object.name == *name),
             Some(StandsFor::Object(_, None) | StandsFor::Jobs { .. }) | None => true,
         };
-        of_object && (role.sign.is_empty() || role.sign == owner.role)
+        let of_span = role.span.as_ref().is_none_or(|span| {
+            let index = role.places.index(owner.outer, owner.inner);
+            index.is_some_and(|index| span.contains(&index))
+        });
+        of_object && of_span && (role.sign.is_empty() || role.sign == owner.role)
     };
     let at = record.roles.iter().position(is)?;
     let index = record.roles.get(at)?.places.index(owner.outer, owner.inner);

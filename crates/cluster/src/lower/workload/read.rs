@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use phalanx_engine::{GroupKey, Shared};
-use phalanx_objects::core::PodTemplateSpec;
+use phalanx_objects::core::{PodSpec, PodTemplateSpec};
 use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::topology::ALIGN_ANNOTATION;
-use phalanx_objects::workload::Workload;
+use phalanx_objects::workload::{Workload, WorkloadKind};
 
 use super::super::admission::Made;
 use super::super::claim::Wish;
@@ -29,6 +29,9 @@ impl PodReader<'_> {
         let kind = workload.kind();
         let roles = expansion.roles.into_iter().map(|role| self.role(workload, role)).collect();
         self.notes.extend(expansion.notes);
+        // Roles may be of one template.
+        self.notes.sort();
+        self.notes.dedup();
         let owner = manager(kind, meta).map(|(kind, name, uid)| {
             let object = self.scoped(&meta.namespace, &name);
             (GroupKey { object, kind: self.names.get(kind.word()) }, Uid::new(&uid))
@@ -53,6 +56,13 @@ impl PodReader<'_> {
         if spec.active_deadline_seconds.is_none() && role.deadline_seconds.is_some() {
             spec.to_mut().active_deadline_seconds = role.deadline_seconds;
         }
+        if adds_volumes(workload.kind()) {
+            let PodSpec { containers, init_containers, .. } = spec.to_mut();
+            for container in containers.iter_mut().chain(init_containers) {
+                container.volume_mounts.names = Box::default();
+                container.volume_devices.names = Box::default();
+            }
+        }
         let labels = self.labels_of(workload, &role);
         let template = Arc::new(PodTemplateSpec {
             metadata: role.template.metadata.clone(),
@@ -68,6 +78,9 @@ impl PodReader<'_> {
             let marks = marks.get_or_insert_default();
             marks.wishes = marks.wishes.iter().cloned().chain(role.wishes).collect();
         }
+        if let (Some(marks), Some(set)) = (&mut marks, role.pod_set) {
+            marks.together.get_or_insert_with(|| self.names.get(set));
+        }
         RoleRecord {
             volume_claims,
             marks,
@@ -82,6 +95,7 @@ impl PodReader<'_> {
             // Another scheduler's pods are neither decided nor counted.
             wanted: if self.is_ours(&spec) { role.wanted } else { 0 },
             indexes: role.indexes,
+            span: role.span,
             places: role.places,
             rank: role.rank,
             stands_for: role.stands_for,
@@ -109,5 +123,35 @@ impl PodReader<'_> {
             ));
         }
         wish
+    }
+}
+
+/// Whether a kind's controller gives its pods volumes that their template does not name, so that what
+/// is mounted can't be judged by the template.
+fn adds_volumes(kind: WorkloadKind) -> bool {
+    match kind {
+        WorkloadKind::Job
+        | WorkloadKind::CronJob
+        | WorkloadKind::Deployment
+        | WorkloadKind::ReplicaSet
+        | WorkloadKind::StatefulSet
+        | WorkloadKind::DaemonSet
+        | WorkloadKind::LeaderWorkerSet => false,
+        WorkloadKind::JobSet
+        | WorkloadKind::MpiJob
+        | WorkloadKind::PyTorchJob
+        | WorkloadKind::TfJob
+        | WorkloadKind::XgBoostJob
+        | WorkloadKind::PaddleJob
+        | WorkloadKind::JaxJob
+        | WorkloadKind::TrainJob
+        | WorkloadKind::TrainingRuntime
+        | WorkloadKind::ClusterTrainingRuntime
+        | WorkloadKind::RayCluster
+        | WorkloadKind::RayJob
+        | WorkloadKind::RayService
+        | WorkloadKind::VolcanoJob
+        | WorkloadKind::PodCliqueSet
+        | WorkloadKind::AppWrapper => true,
     }
 }

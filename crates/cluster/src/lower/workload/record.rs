@@ -54,6 +54,8 @@ pub(crate) struct RoleRecord {
     pub(crate) wanted: u32,
     /// The indexes that its pods may have, where they have some.
     pub(crate) indexes: Option<Indexes>,
+    /// The indexes that are of this role, where pods of several say the same of theirs.
+    pub(crate) span: Option<Range<u32>>,
     pub(crate) places: Places,
     pub(crate) rank: Rank,
     pub(crate) stands_for: Option<StandsFor>,
@@ -179,6 +181,11 @@ impl Indexes {
     /// The first so many.
     pub(super) fn all(count: u32) -> Self {
         Self::new(count, &[], &[])
+    }
+
+    /// These.
+    pub(super) fn some(span: Range<u32>) -> Self {
+        Self { completed: 0, open: vec![span] }
     }
 
     /// Of the first `all`, with runs that have ended well or been given up: first and last of each.

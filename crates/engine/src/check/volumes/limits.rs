@@ -55,7 +55,8 @@ pub(super) fn check(
         // A pod whose volumes are all attached already asks for nothing.
         if asked > 0 && used + asked > limit {
             let free = limit.saturating_sub(used);
-            let facts = Facts::Amount { resource: driver, asked, free, allocatable: limit };
+            let facts =
+                Facts::Amount { resource: driver, asked, free, allocatable: limit, unhealthy: 0 };
             return Err(Failing::new(Reason::VolumeLimit, Status::Unschedulable).with(facts));
         }
     }

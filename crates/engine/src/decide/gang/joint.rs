@@ -44,7 +44,7 @@ impl<'o, 'f> Joint<'o, 'f> {
     fn seat(&mut self, trial: &mut Trial<'_>, so_far: Cost) {
         let at = self.seats.len();
         self.outcome.most = self.outcome.most.max(at);
-        let spanned = Cost { topology: self.spans.cost(), ..so_far };
+        let spanned = self.spans.priced(so_far);
         if self.outcome.best.as_ref().is_some_and(|(best, _)| spanned >= *best) {
             return;
         }
@@ -62,8 +62,9 @@ impl<'o, 'f> Joint<'o, 'f> {
                 return;
             }
             let before = trial.spent;
-            // Nobody comes after the last: of its sets the best will do.
-            let is_last = at + 1 == self.openings.len();
+            // Nobody comes after the last: of its sets the best will do, unless the others' islands
+            // count.
+            let is_last = at + 1 == self.openings.len() && !trial.has_islands(slot);
             let (fits, more) = trial.searched(|search, state| match is_last {
                 true => (search.node(state, &ask, slot).into_iter().collect(), false),
                 false => search.fits(state, &ask, slot),
@@ -86,31 +87,35 @@ impl<'o, 'f> Joint<'o, 'f> {
     ) {
         let start = trial.mark();
         let cost = so_far.and(fit.cost);
-        self.spans.seat(opening, slot, true);
+        let (alone, islands) = (fit.cost, trial.islands_of(slot, &fit));
+        self.spans.hold(slot, &islands, true);
+        self.spans.seat(opening, slot, &alone, true);
         trial.take(self.group, opening, slot, fit.clone());
         self.seats.push((slot, fit));
         self.seat(trial, cost);
         self.seats.pop();
         trial.roll_back(start);
-        self.spans.seat(opening, slot, false);
+        self.spans.seat(opening, slot, &alone, false);
+        self.spans.hold(slot, &islands, false);
     }
 
     /// Whether a seat there only exchanges two members that are alike: the nodes of such stand in
-    /// order of name.
+    /// order of name. Where nodes see the same devices, what one is given costs the others, so that it
+    /// matters who comes first.
     fn is_mirrored(&self, trial: &Trial<'_>, slot: u32) -> bool {
         let at = self.seats.len();
         let Some((before, _)) = self.seats.last() else { return false };
         let (one, other) = (&self.openings[at - 1], &self.openings[at]);
         let key = |slot: u32| -> &NodeKey { trial.state.nodes.key(slot) };
         let alike = self.spans.alike(one, other) && trial.is_plain(one) && trial.is_plain(other);
-        alike && key(slot) < key(*before)
+        alike && trial.state.wide_pools.is_empty() && key(slot) < key(*before)
     }
 }
 
 impl Trial<'_> {
     /// Whether an opening is as any other of its role: no node is promised to its pod, and no claim
     /// is made for it.
-    fn is_plain(&self, opening: &Opening) -> bool {
+    pub(super) fn is_plain(&self, opening: &Opening) -> bool {
         let member = opening.pod.as_ref().and_then(|pod| self.state.members.find(pod));
         member
             .and_then(|row| row.fact.as_ref())

@@ -2,34 +2,66 @@
 //!
 //! Small questions are gone through one by one ([`joint`](joint)), which finds whatever there is and the
 //! cheapest of it. For others [`place`](place) finds an arrangement by counting: the lowest domain that
-//! holds the group, tightest first. What a rule of topology means for a seat, and what all
-//! seats span, is [`spans`](spans)'s.
+//! holds the group, tightest first. Where counting neither finds one nor tells that there is none,
+//! [`revisit`](revisit) searches, and takes back what leaves no place for the rest. What a rule of
+//! topology means for a seat, and what all seats span, is [`spans`](spans)'s; who sits together on one
+//! node [`together`](together)'s.
 
+mod alike;
 mod counted;
+mod fragments;
 mod joint;
 mod place;
+mod revisit;
+mod rooms;
 mod short;
 mod spans;
+mod together;
 
 use std::sync::Arc;
 
-use super::search::Fit;
+use super::search::{Ask, Fit};
 use super::trial::{Found, Opening, Trial};
 use crate::cost::Cost;
 use crate::decision::{Act, Proof, Short, Verdict, Why};
 use crate::name::GroupKey;
+use crate::reason::Reason;
 use crate::state::Forest;
+pub(super) use fragments::Fragments;
 use joint::Joint;
+use revisit::Revisited;
+pub(super) use rooms::Rooms;
 use spans::Spans;
 
-/// Ways to seat a group that are gone through one by one: nodes to the power of members, at most. Each
-/// is a look at a node, some microseconds; a plan may hold thousands of groups.
-const WAYS_MAX: u64 = 4096;
+/// Members that are gone through in every way, however few the nodes: each is a step deeper.
+const JOINT_MAX: u32 = 64;
 
-/// The members that must start together, each with its node and fit.
+/// The members that must start together, each with its seat, which is taken, and its node.
 struct Arranged {
-    seats: Vec<(u32, Fit)>,
+    found: Vec<(Found, u32)>,
     proof: Proof,
+}
+
+/// Openings that are alike, with what each of them asks of nodes.
+struct Class<'o> {
+    group: u32,
+    openings: &'o [Opening],
+    first: &'o Opening,
+    /// How many nodes are asked about.
+    wanted: u32,
+    ask: Ask,
+}
+
+impl<'o> Class<'o> {
+    /// Any of them.
+    fn opening(&self) -> &'o Opening {
+        self.first
+    }
+
+    /// How many they are.
+    fn wanted(&self) -> u32 {
+        self.wanted
+    }
 }
 
 /// Why no arrangement was found, and whether there is none.
@@ -45,8 +77,8 @@ impl Trial<'_> {
         if let Some(why) = self.kept_back(slot, openings, &needed) {
             return self.not_whole(slot, why);
         }
-        let forest = self.forest();
-        let spans = self.spans(&forest, slot);
+        let fragments = self.fragments();
+        let spans = self.spans(&fragments, slot);
         let start = self.mark();
         let arranged = match self.arrange(slot, &needed, &spans) {
             Ok(arranged) => arranged,
@@ -55,11 +87,11 @@ impl Trial<'_> {
                 return if proven { self.not_whole(slot, why) } else { self.gave_up(why) };
             }
         };
-        let proof = arranged.proof;
-        let mut found = self.take_all(slot, &needed, arranged.seats);
-        let mut spans = self.spans(&forest, slot);
-        for (opening, (_, node)) in needed.iter().zip(&found) {
-            spans.seat(opening, *node, true);
+        let Arranged { mut found, proof } = arranged;
+        let mut spans = self.spans(&fragments, slot);
+        for (opening, (one, node)) in needed.iter().zip(&found) {
+            spans.seat(opening, *node, &one.cost, true);
+            spans.hold(*node, &self.islands_of_seat(*node, &one.seat), true);
         }
         let short = self.grow(slot, &more, &mut spans, &mut found);
         if found.is_empty()
@@ -68,10 +100,12 @@ impl Trial<'_> {
             return self.not_whole(slot, short.why);
         }
         let cost = found.iter().fold(Cost::default(), |sum, (one, _)| sum.and(one.cost));
-        let cost = Cost { topology: spans.cost(), ..cost };
+        let fragmentation = spans.fragmentation(cost.harm.fragmentation);
+        let cost = spans.priced(cost);
         let optimal = found.iter().map(|(one, _)| one.proof).fold(proof, Proof::max);
         let seats = found.into_iter().map(|(one, _)| one.seat).collect();
         self.act(Act::Place(key.clone(), seats, cost));
+        self.broken_up(key, fragmentation);
         Verdict::Placed { cost, optimal, short }
     }
 
@@ -82,8 +116,23 @@ impl Trial<'_> {
         openings: &[Opening],
         needed: &[Opening],
     ) -> Option<Arc<Why>> {
-        self.gated(slot, openings)
-            .or_else(|| needed.iter().find_map(|opening| self.kept_out(slot, opening)))
+        self.gated(slot, openings).or_else(|| {
+            needed.iter().find_map(|opening| {
+                let why = self.kept_out(slot, opening)?;
+                // That some are not there is nobody's own fault.
+                let own = why.first != Reason::GroupIncomplete;
+                let role = own.then_some(opening.role);
+                Some(Arc::new(Why { role, ..Arc::unwrap_or_clone(why) }))
+            })
+        })
+    }
+
+    /// These openings, which are alike. None if there are none, or something stands in their way
+    /// before any node is looked at.
+    fn class<'o>(&mut self, group: u32, openings: &'o [Opening]) -> Option<Class<'o>> {
+        let first = openings.first()?;
+        let wanted = u32::try_from(openings.len()).unwrap_or(u32::MAX);
+        Some(Class { group, openings, first, wanted, ask: self.ask_of(group, first)? })
     }
 
     fn forest(&mut self) -> Arc<Forest> {
@@ -101,9 +150,9 @@ impl Trial<'_> {
         forest
     }
 
-    fn spans<'f>(&self, forest: &'f Forest, slot: u32) -> Spans<'f> {
+    fn spans<'f>(&self, fragments: &'f Fragments, slot: u32) -> Spans<'f> {
         let rules = self.state.groups.at(slot).fact.as_ref().map_or(&[][..], |fact| &fact.rules);
-        spans::with_running(Spans::new(forest, rules), self.state, slot)
+        spans::with_running(Spans::new(fragments, rules), self.state, slot)
     }
 
     /// The members without which the group does not start, and those that it may have beyond.
@@ -119,7 +168,7 @@ impl Trial<'_> {
         openings.iter().cloned().partition(is_needed)
     }
 
-    /// Finds where all of these go. Nothing is taken afterwards.
+    /// Finds where all of these go, and takes it. Where there is nothing, nothing is taken.
     fn arrange(
         &mut self,
         slot: u32,
@@ -127,14 +176,15 @@ impl Trial<'_> {
         spans: &Spans<'_>,
     ) -> Result<Arranged, Unplaced> {
         let nodes = self.ranks.slots().len() as u64;
-        let ways = u32::try_from(openings.len()).ok().and_then(|n| nodes.checked_pow(n));
+        let few = u32::try_from(openings.len()).ok().filter(|n| *n <= JOINT_MAX);
+        let ways = few.and_then(|n| nodes.checked_pow(n));
         let mut found = None;
-        if ways.is_some_and(|ways| ways <= WAYS_MAX) {
+        if ways.is_some_and(|ways| ways <= self.effort.ways) {
             let joint = Joint::new(slot, openings, spans.clone(), self.effort.steps);
             let outcome = joint.search(self);
             if !outcome.cut {
                 return match outcome.best {
-                    Some((_, seats)) => Ok(Arranged { seats, proof: Proof::Proven }),
+                    Some((_, seats)) => Ok(self.taken(slot, openings, seats, Proof::Proven)),
                     None => {
                         let (near, _) = self.nearest_place(slot, openings, spans);
                         let why = self.whole_does_not_fit(openings, &near, outcome.most);
@@ -144,11 +194,20 @@ impl Trial<'_> {
             }
             found = outcome.best;
         }
+        if found.is_none()
+            && let Some(class) = self.one_class(slot, openings, spans)
+        {
+            let by_rooms = self.by_rooms(&class, spans);
+            return match by_rooms {
+                Some(found) => Ok(Arranged { found, proof: Proof::Bounded }),
+                None => self.by_the_nearest(slot, openings, spans),
+            };
+        }
         // What was found before the bound may be dearer than what counting gives; of equals that is
         // kept.
         let counted = self.by_counting(slot, openings, spans);
         match counted.into_iter().chain(found).min_by_key(|(cost, _)| *cost) {
-            Some((_, seats)) => Ok(Arranged { seats, proof: Proof::Bounded }),
+            Some((_, seats)) => Ok(self.taken(slot, openings, seats, Proof::Bounded)),
             None => self.by_the_nearest(slot, openings, spans),
         }
     }
@@ -163,23 +222,35 @@ impl Trial<'_> {
         let (near, seats) = self.nearest_place(slot, openings, spans);
         let all: Option<Vec<(u32, Fit)>> = seats.into_iter().collect();
         if let Some(seats) = all {
-            return Ok(Arranged { seats, proof: Proof::Bounded });
+            return Ok(self.taken(slot, openings, seats, Proof::Bounded));
         }
-        let proven = self.is_counted(slot, openings, spans);
-        Err(Unplaced { why: self.whole_does_not_fit(openings, &near, 0), proven })
+        if self.is_counted(slot, openings, spans) {
+            let why = self.whole_does_not_fit(openings, &near, 0);
+            return Err(Unplaced { why, proven: true });
+        }
+        let (most, proven) = match self.revisit(slot, openings, spans) {
+            Revisited::Found(seats) => {
+                return Ok(self.taken(slot, openings, seats, Proof::Bounded));
+            }
+            Revisited::None(most) => (most, true),
+            Revisited::Cut(most) => (most, false),
+        };
+        Err(Unplaced { why: self.whole_does_not_fit(openings, &near, most), proven })
     }
 
-    fn take_all(
+    /// Takes these seats.
+    fn taken(
         &mut self,
         slot: u32,
         openings: &[Opening],
         seats: Vec<(u32, Fit)>,
-    ) -> Vec<(Found, u32)> {
+        proof: Proof,
+    ) -> Arranged {
         let mut found = Vec::with_capacity(seats.len());
         for (opening, (node, fit)) in openings.iter().zip(seats) {
             found.push((self.take(slot, opening, node, fit), node));
         }
-        found
+        Arranged { found, proof }
     }
 
     /// Places members beyond the minimum, one after the other; says what is missing at the end.

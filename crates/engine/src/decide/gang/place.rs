@@ -7,14 +7,24 @@ use rustc_hash::FxHashMap;
 
 use super::super::search::{Ask, Fit};
 use super::super::trial::{Found, Opening, Trial};
-use super::counted::{Counted, Room, allowed};
+use super::Class;
+use super::counted::{allowed, spread, sum};
+use super::rooms::{Room, Rooms, is_countable};
 use super::spans::{Spans, Width};
+use super::together::LOOKS_MAX;
 use crate::cost::Cost;
 use crate::decision::Why;
-use crate::facts::ClaimUse;
+use crate::facts::{NodeRules, Request};
+use crate::name::ClaimKey;
 
 /// Domains of one level that are tried, tightest first, before the next wider level.
 const TRIED_MAX: usize = 16;
+
+/// Nodes that are counted over all domains of one level, but for the first domain.
+const NODES_MAX: usize = 4096;
+
+/// Looks at a node that seating roles in turn may take: members times nodes.
+const TURNS_MAX: usize = 1_000_000;
 
 /// Seats that are tried over all domains of one level, but for the first domain.
 const SEATS_MAX: usize = 256;
@@ -36,7 +46,8 @@ impl Trial<'_> {
         let ask = self.ask(slot, opening, resolved);
         match self.nearest(&ask, opening, spans, &all) {
             Some((node, fit)) => {
-                spans.seat(opening, node, true);
+                spans.seat(opening, node, &fit.cost, true);
+                spans.hold(node, &self.islands_of(node, &fit), true);
                 Ok((self.take(slot, opening, node, fit), node))
             }
             None => Err(self.no_more(slot, &ask, opening, spans)),
@@ -55,9 +66,12 @@ impl Trial<'_> {
         for node in allowed(spans, opening, nodes) {
             let fit = self.searched(|search, state| search.node(state, ask, node));
             let Ok(fit) = fit else { continue };
-            spans.seat(opening, node, true);
-            let standing = Cost { topology: spans.cost(), ..fit.cost };
-            spans.seat(opening, node, false);
+            let islands = self.islands_of(node, &fit);
+            spans.seat(opening, node, &fit.cost, true);
+            spans.hold(node, &islands, true);
+            let standing = spans.priced(fit.cost);
+            spans.hold(node, &islands, false);
+            spans.seat(opening, node, &fit.cost, false);
             if best.as_ref().is_none_or(|(least, ..)| standing < *least) {
                 best = Some((standing, node, fit));
             }
@@ -75,7 +89,8 @@ impl Trial<'_> {
     ) -> Option<(u32, Fit)> {
         let ask = self.ask_of(slot, opening)?;
         let (node, fit) = self.nearest(&ask, opening, spans, nodes)?;
-        spans.seat(opening, node, true);
+        spans.seat(opening, node, &fit.cost, true);
+        spans.hold(node, &self.islands_of(node, &fit), true);
         self.take(slot, opening, node, fit.clone());
         Some((node, fit))
     }
@@ -96,17 +111,19 @@ impl Trial<'_> {
             let places = spans.places(level, self.ranks.slots());
             let tries = (SEATS_MAX / openings.len().max(1)).clamp(1, TRIED_MAX);
             for place in tightest(places, &classes, &counts, tries) {
-                let mut in_order = orders.iter();
-                let seats = in_order.find_map(|order| {
+                let in_order = orders.iter().map(|order| Some(order.as_slice()));
+                let seats = in_order.chain([None]).find_map(|order| {
                     let mut here = spans.clone();
                     let start = self.mark();
-                    let seats = self.fill_in_order(slot, (&classes, order), &mut here, &place);
+                    let seats = match order {
+                        Some(of) => self.fill_in_order(slot, (&classes, of), &mut here, &place),
+                        None => self.fill_in_turn(slot, &classes, &mut here, &place),
+                    };
                     self.roll_back(start);
-                    Some((here.cost(), seats?))
+                    let sum = |sum: Cost, (_, fit): &(u32, Fit)| sum.and(fit.cost);
+                    Some((here.priced(seats.as_ref()?.iter().fold(Cost::default(), sum)), seats?))
                 });
-                let Some((topology, seats)) = seats else { continue };
-                let cost = seats.iter().fold(Cost::default(), |sum, (_, fit)| sum.and(fit.cost));
-                let cost = Cost { topology, ..cost };
+                let Some((cost, seats)) = seats else { continue };
                 if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                     best = Some((cost, seats));
                 }
@@ -118,36 +135,157 @@ impl Trial<'_> {
         None
     }
 
-    /// Whether counting settles that there is no arrangement: members that are alike and mean nothing to
-    /// each other, or some that no place has room for even by themselves.
+    /// All openings as one class, if they are all alike, no rule tells them apart and nobody sits yet.
+    pub(super) fn one_class<'o>(
+        &mut self,
+        slot: u32,
+        openings: &'o [Opening],
+        spans: &Spans<'_>,
+    ) -> Option<Class<'o>> {
+        let [only] = classes(openings, |one, other| one.role == other.role)[..] else {
+            return None;
+        };
+        let class = self.class(slot, only).filter(|_| spans.is_plain())?;
+        self.is_countable(&class).then_some(class)
+    }
+
+    /// Takes seats for one class in the lowest domain that holds it, off the rooms that are kept of
+    /// nodes; of the domains that are looked at there the cheapest.
+    pub(super) fn by_rooms(
+        &mut self,
+        class: &Class<'_>,
+        spans: &Spans<'_>,
+    ) -> Option<Vec<(Found, u32)>> {
+        let (_, mut places) = self.with_rooms(class, spans.tree_at(), |rooms, trial| {
+            let nodes = trial.ranks.slots();
+            spans.levels().find_map(|width| match width {
+                Width::Node => on_one_node(rooms, class, spans),
+                Width::Domain(level) => in_one_domain(rooms, class, spans, level),
+                Width::Anywhere if spans.is_bound() => None,
+                Width::Anywhere => seated(rooms, class, spans, nodes),
+            })
+        })?;
+        let nodes = &self.state.nodes;
+        places.sort_by_cached_key(|(node, _)| spans.path(*node, nodes.key(*node)));
+        let start = self.mark();
+        let found = self.take_places(class, &places);
+        if found.is_none() {
+            self.roll_back(start);
+        }
+        found
+    }
+
+    /// Takes so many seats on each of these nodes.
+    fn take_places(
+        &mut self,
+        class: &Class<'_>,
+        places: &[(u32, u32)],
+    ) -> Option<Vec<(Found, u32)>> {
+        let (mut rest, mut looks) = (class.openings, LOOKS_MAX);
+        let mut found = Vec::with_capacity(class.openings.len());
+        for (node, count) in places {
+            let (here, others) = rest.split_at_checked(*count as usize)?;
+            let taken = self.seats_on(class, here, (*node, &[]), &mut looks)?;
+            found.extend(taken.into_iter().map(|(_, found)| (found, *node)));
+            rest = others;
+        }
+        rest.is_empty().then_some(found)
+    }
+
+    /// Whether what one member asks says what all ask, and what a node takes of them is told by
+    /// counting.
+    pub(super) fn is_countable(&self, class: &Class<'_>) -> bool {
+        is_countable(&class.ask) && !class.openings.iter().any(|opening| self.is_pinned(opening))
+    }
+
+    /// Whether a claim of the opening's pod is allocated already.
+    fn is_pinned(&self, opening: &Opening) -> bool {
+        let member = opening.pod.as_ref().and_then(|pod| self.state.members.find(pod));
+        let claims = member.and_then(|row| row.fact.as_ref()).map(|fact| &fact.claims);
+        let held = |key: &ClaimKey| self.state.claims.find(key).is_some_and(|c| c.held().is_some());
+        claims.is_some_and(|claims| claims.iter().flatten().any(held))
+    }
+
+    /// Takes seats for members of a class: so many on each node.
+    fn fill_nodes(
+        &mut self,
+        class: &Class<'_>,
+        places: &[(u32, u32)],
+        spans: &mut Spans<'_>,
+        seats: &mut Vec<(u32, Fit)>,
+    ) -> Option<()> {
+        let (mut rest, mut looks) = (class.openings, LOOKS_MAX);
+        for (node, count) in places {
+            let (here, later) = rest.split_at_checked(*count as usize)?;
+            let others = spans.islands_on(*node);
+            let taken = self.seats_on(class, here, (*node, &others), &mut looks)?;
+            for (opening, (fit, _)) in here.iter().zip(taken) {
+                spans.seat(opening, *node, &fit.cost, true);
+                spans.hold(*node, &self.islands_of(*node, &fit), true);
+                seats.push((*node, fit));
+            }
+            rest = later;
+        }
+        rest.is_empty().then_some(())
+    }
+
+    /// Whether counting settles that there is no arrangement: some members find no place with room for
+    /// all of them, even if they have it to themselves. What pods mean to each other is not counted.
     pub(super) fn is_counted(
         &mut self,
         slot: u32,
         openings: &[Opening],
         spans: &Spans<'_>,
     ) -> bool {
-        // Roles may ask for the same.
-        let mut alike: BTreeMap<u32, (u32, &Opening)> = BTreeMap::new();
-        for opening in openings {
-            let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
-            alike.entry(request).or_insert((0, opening)).0 += 1;
-        }
         let all = self.ranks.slots().to_vec();
         let places = spans.places(Width::Anywhere, &all);
-        let one_kind = alike.len() == 1;
-        for (wanted, opening) in alike.into_values() {
-            let Some(ask) = self.ask_of(slot, opening) else { return true };
-            let rooms = self.rooms(slot, opening, &ask, &allowed(spans, opening, &all), wanted);
-            let room: FxHashMap<u32, u32> = rooms.iter().map(|r| (r.slot, r.count)).collect();
+        for kinds in self.families(slot, openings) {
+            let wanted = kinds.iter().map(|(wanted, _)| wanted).sum();
+            let mut room: FxHashMap<u32, u32> = FxHashMap::default();
+            let mut counted = true;
+            for (_, opening) in kinds {
+                let one = std::slice::from_ref(opening);
+                let Some(class) = self.class(slot, one) else { return true };
+                let class = Class { wanted, ..class };
+                counted &= class.ask.around.is_none() && class.ask.mounts.is_none();
+                let nodes = allowed(spans, opening, &all);
+                for Room { slot, most, .. } in self.rooms(&class, &nodes) {
+                    let of = room.entry(slot).or_default();
+                    *of = most.max(*of);
+                }
+            }
             let holds = |place: &Vec<u32>| {
                 let counts = place.iter().filter_map(|node| room.get(node));
                 counts.map(|count| u64::from(*count)).sum::<u64>() >= u64::from(wanted)
             };
-            if one_kind && !is_coupled(&ask) || !places.iter().any(holds) {
+            if counted && !places.iter().any(holds) {
                 return true;
             }
         }
         false
+    }
+
+    /// Members by what they ask of a node, with how many want the same: roles may ask for the same, and
+    /// what differs in nothing but where it may go takes the same room wherever it goes.
+    fn families<'o>(&self, slot: u32, openings: &'o [Opening]) -> Vec<Vec<(u32, &'o Opening)>> {
+        let mut kinds: BTreeMap<u32, (u32, &Opening)> = BTreeMap::new();
+        for opening in openings {
+            let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
+            kinds.entry(request).or_insert((0, opening)).0 += 1;
+        }
+        let mut families: Vec<(Request, Vec<(u32, &Opening)>)> = Vec::new();
+        for (request, kind) in kinds {
+            let anywhere = Request {
+                node: NodeRules::default(),
+                scored: None,
+                ..Request::clone(self.state.request(request))
+            };
+            match families.iter_mut().find(|(of, _)| *of == anywhere) {
+                Some((_, family)) => family.push(kind),
+                None => families.push((anywhere, vec![kind])),
+            }
+        }
+        families.into_iter().map(|(_, family)| family).collect()
     }
 
     /// Takes seats for all classes in an order; the seats stand in the order of the openings.
@@ -165,6 +303,30 @@ impl Trial<'_> {
         Some(by_class.into_iter().flatten().collect())
     }
 
+    /// Takes seats for members of the classes in turn, who is furthest behind next, each where it adds
+    /// least: so that nodes are filled with what goes together. Not where that is too much to look at.
+    fn fill_in_turn(
+        &mut self,
+        slot: u32,
+        classes: &[&[Opening]],
+        spans: &mut Spans<'_>,
+        place: &[u32],
+    ) -> Option<Vec<(u32, Fit)>> {
+        let members: usize = classes.iter().map(|class| class.len()).sum();
+        if classes.len() < 2 || members.saturating_mul(place.len()) > TURNS_MAX {
+            return None;
+        }
+        let mut by_class: Vec<Vec<(u32, Fit)>> = vec![Vec::new(); classes.len()];
+        for _ in 0..members {
+            let open = (0..classes.len()).filter(|at| by_class[*at].len() < classes[*at].len());
+            let behind = |at: &usize| (by_class[*at].len() + 1) * members / classes[*at].len();
+            let at = open.min_by_key(behind)?;
+            let opening = classes[at].get(by_class[at].len())?;
+            by_class[at].push(self.next_seat(slot, opening, spans, place)?);
+        }
+        Some(by_class.into_iter().flatten().collect())
+    }
+
     /// By class and node slot, how many of the class a node takes if it takes no others. None where
     /// a member can't be placed at all, whatever the node.
     pub(super) fn counts(
@@ -176,9 +338,8 @@ impl Trial<'_> {
         let all = self.ranks.slots().to_vec();
         let mut counts = Vec::with_capacity(classes.len());
         for class in classes {
-            let opening = class.first()?;
-            let ask = self.ask_of(slot, opening)?;
-            let rooms = self.rooms(slot, opening, &ask, &allowed(spans, opening, &all), len(class));
+            let class = self.class(slot, class)?;
+            let rooms = self.rooms(&class, &allowed(spans, class.opening(), &all));
             let mut by_slot = vec![0; self.state.nodes.slots() as usize];
             for Room { slot, count, .. } in rooms {
                 by_slot[slot as usize] = count;
@@ -212,42 +373,100 @@ impl Trial<'_> {
         place: &[u32],
         seats: &mut Vec<(u32, Fit)>,
     ) -> Option<()> {
-        let opening = part.first()?;
-        let ask = self.ask_of(slot, opening)?;
-        if is_coupled(&ask) {
+        let class = self.class(slot, part)?;
+        if !self.is_countable(&class) {
             for opening in part {
                 seats.push(self.next_seat(slot, opening, spans, place)?);
             }
             return Some(());
         }
-        let nodes = allowed(spans, opening, place);
-        let rooms = self.rooms(slot, opening, &ask, &nodes, len(part));
+        let opening = class.opening();
+        let rooms = self.rooms(&class, &allowed(spans, opening, place));
         let pieces = spans.pieces(opening, rooms);
-        let spread =
-            |rooms: &Vec<Room>| Counted::new(spans.tree(), rooms.clone()).spread(len(part));
-        let sum = |rooms: &Vec<Room>| rooms.iter().map(|room| u64::from(room.count)).sum::<u64>();
         // Of the domains that the rules allow the tightest.
         let tightest = pieces.iter().filter(|rooms| sum(rooms) >= part.len() as u64);
-        let mut taken = spread(tightest.min_by_key(|rooms| sum(rooms))?)?;
-        taken.sort_by_key(|(node, _)| spans.path(*node, self.state.nodes.key(*node)));
-        let mut rest = part.iter();
-        for (node, count) in taken {
-            for opening in rest.by_ref().take(count as usize) {
-                let fit = self.fit_there(slot, opening, node)?;
-                spans.seat(opening, node, true);
-                self.take(slot, opening, node, fit.clone());
-                seats.push((node, fit));
-            }
-        }
-        rest.next().is_none().then_some(())
+        let tightest = tightest.min_by_key(|rooms| sum(rooms))?;
+        let mut taken = spread(spans.tree(), tightest, class.wanted())?;
+        let nodes = &self.state.nodes;
+        taken.sort_by_cached_key(|(node, _)| spans.path(*node, nodes.key(*node)));
+        self.fill_nodes(&class, &taken, spans, seats)
     }
 }
 
-/// What one member means to others can't be told by counting: claims that they share, volumes, ports
-/// and pods that they must be near or away from.
-pub(super) fn is_coupled(ask: &Ask) -> bool {
-    let named = |claim: &ClaimUse| matches!(claim, ClaimUse::Named(_) | ClaimUse::PerGroup(_));
-    ask.around.is_some() || ask.mounts.is_some() || ask.request.claims.iter().any(named)
+/// The node that takes all at the least cost.
+fn on_one_node(rooms: &Rooms, class: &Class<'_>, spans: &Spans<'_>) -> Option<Chosen> {
+    let opening = class.opening();
+    let mut alone = spans.clone();
+    let best = rooms.taking(class.wanted()).filter_map(|(cost, nodes)| {
+        let mut best: Option<(Cost, u32, u32)> = None;
+        let mut before = None;
+        for (rank, slot) in nodes {
+            // What is alike but for its domains costs the same in the same domains, and never less.
+            let same = before.is_some_and(|before| spans.are_neighbours(before, slot));
+            if same || !spans.allows(opening, slot) {
+                continue;
+            }
+            before = Some(slot);
+            alone.seat(opening, slot, &cost, true);
+            let with = alone.priced(cost);
+            alone.seat(opening, slot, &cost, false);
+            if best.is_none_or(|(least, ..)| with < least) {
+                best = Some((with, rank, slot));
+            }
+            if with == cost {
+                break;
+            }
+        }
+        best
+    });
+    best.min().map(|(cost, _, slot)| (cost, vec![(slot, class.wanted())]))
+}
+
+/// Where all go in one domain of a level: of the tightest the cheapest.
+fn in_one_domain(
+    rooms: &Rooms,
+    class: &Class<'_>,
+    spans: &Spans<'_>,
+    level: usize,
+) -> Option<Chosen> {
+    let tree = spans.tree().filter(|_| spans.is_within(level))?;
+    let mut domains = rooms.domains(level, class.wanted());
+    let mut left = NODES_MAX;
+    let mut best: Option<Chosen> = None;
+    for at in 0..=TRIED_MAX {
+        // The roomiest at the end.
+        let next = if at < TRIED_MAX { domains.next() } else { domains.next_back() };
+        let Some(nodes) = next.and_then(|domain| tree.nodes.get(domain as usize)) else { break };
+        if let Some(found) = seated(rooms, class, spans, nodes)
+            && best.as_ref().is_none_or(|(least, _)| found.0 < *least)
+        {
+            best = Some(found);
+        }
+        match left.checked_sub(nodes.len()) {
+            Some(rest) => left = rest,
+            None => break,
+        }
+    }
+    best
+}
+
+/// What it costs that so many members go to each of these nodes.
+type Chosen = (Cost, Vec<(u32, u32)>);
+
+/// How all go to some of these nodes, if there is room for them.
+fn seated(rooms: &Rooms, class: &Class<'_>, spans: &Spans<'_>, nodes: &[u32]) -> Option<Chosen> {
+    let opening = class.opening();
+    let mut here = rooms.of(nodes, class.wanted());
+    here.retain(|room| spans.allows(opening, room.slot));
+    let taken = spread(spans.tree(), &here, class.wanted())?;
+    let mut spans = spans.clone();
+    let mut cost = Cost::default();
+    for (slot, count) in &taken {
+        let here = rooms.cost(*slot, *count);
+        spans.seat(opening, *slot, &here, true);
+        cost = cost.and(here);
+    }
+    Some((spans.priced(cost), taken))
 }
 
 /// Openings next to each other that are alike.
@@ -256,10 +475,6 @@ pub(super) fn classes(
     alike: impl Fn(&Opening, &Opening) -> bool,
 ) -> Vec<&[Opening]> {
     openings.chunk_by(alike).collect()
-}
-
-pub(super) fn len(openings: &[Opening]) -> u32 {
-    u32::try_from(openings.len()).unwrap_or(u32::MAX)
 }
 
 /// Orders in which classes are seated: who has least to choose from first, as they stand, and last to

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::super::search::{Ask, Fit};
 use super::super::trial::{Emptied, Opening, Trial};
-use super::counted::{Room, allowed};
-use super::place::{classes, is_coupled, len};
+use super::counted::{allowed, sum};
+use super::place::classes;
+use super::rooms::Room;
 use super::spans::{Named, Spans};
 use crate::decide::Caches;
-use crate::decision::{Example, Facts, GroupFacts, Tally, Verdict, Why};
+use crate::decision::{Example, Facts, GroupFacts, Segment, Tally, Verdict, Why};
+use crate::facts::Phase;
 use crate::reason::Reason;
 use crate::state::State;
 
@@ -27,6 +29,8 @@ pub(super) struct Nearest {
     running: u32,
     /// Role of the first that finds no seat.
     role: u16,
+    /// The segment that it is of.
+    segment: Option<Segment>,
     why: Option<Arc<Why>>,
 }
 
@@ -47,15 +51,19 @@ impl Trial<'_> {
                 let next = seats.iter().position(Option::is_none).unwrap_or_default();
                 let next = openings.get(next).cloned();
                 let why = next.as_ref().map(|next| self.stands_in_the_way(slot, next));
-                let (running, role) = (spans.seats(), next.map_or(0, |next| next.role));
-                best = Some((Nearest { place, fit, running, role, why }, seats));
+                let role = next.as_ref().map_or(0, |next| next.role);
+                let segment = next.as_ref().and_then(|next| self.segment(slot, next, spans));
+                let running = spans.seats();
+                best = Some((Nearest { place, fit, running, role, segment, why }, seats));
             }
             self.roll_back(start);
         }
         best.unwrap_or_else(|| {
             let why = openings.first().map(|next| self.stands_in_the_way(slot, next));
-            let (running, role) = (spans.seats(), openings.first().map_or(0, |next| next.role));
-            (Nearest { place: None, fit: 0, running, role, why }, vec![None; openings.len()])
+            let role = openings.first().map_or(0, |next| next.role);
+            let (running, segment) = (spans.seats(), None);
+            let near = Nearest { place: None, fit: 0, running, role, segment, why };
+            (near, vec![None; openings.len()])
         })
     }
 
@@ -71,17 +79,19 @@ impl Trial<'_> {
         let of = near.running + u32::try_from(openings.len()).unwrap_or(u32::MAX);
         match &near.why {
             // Where none fits anywhere, or its object stands in the way, that says it all.
-            Some(why) if is_of_object(why) => Arc::clone(why),
+            Some(why) if is_of_object(why) => of_role(why, near.role),
             Some(why)
                 if near.fit.max(most) == 0 && near.running == 0 && self.is_everywhere(why) =>
             {
-                Arc::clone(why)
+                of_role(why, near.role)
             }
             why => {
                 // More may fit elsewhere than counting sees here: that place has no name.
                 let place = near.place.clone().filter(|_| near.fit >= most);
                 let (fit, role) = (near.running + near.fit.max(most), near.role);
-                Arc::new(short(GroupFacts { fit, of, place, role }, why.as_deref()))
+                let segment = near.segment.clone().filter(|_| near.fit >= most);
+                let facts = GroupFacts { fit, of, place, role, segment, beyond: false };
+                Arc::new(short(facts, why.as_deref()))
             }
         }
     }
@@ -118,11 +128,31 @@ impl Trial<'_> {
             return why;
         }
         let roles = self.state.groups.at(slot).fact.as_ref().map_or(&[][..], |fact| &fact.roles);
-        let of = roles.iter().map(|role| role.max).fold(0, u32::saturating_add);
+        let all = roles.iter().map(|role| role.max).fold(0, u32::saturating_add);
+        // Those that are being deleted do not come back.
+        let members = self.state.groups.at(slot).members.iter();
+        let leave = |member: &&u32| {
+            let fact = self.state.members.at(**member).fact.as_ref();
+            fact.is_some_and(|fact| matches!(fact.phase, Phase::Terminating(..)))
+        };
+        let going = u32::try_from(members.filter(leave).count()).unwrap_or(u32::MAX);
+        let of = all.saturating_sub(going);
         let place =
             spans.widest(self.ranks.slots()).into_iter().next().and_then(|(place, _)| place);
-        let facts = GroupFacts { fit: spans.seats(), of, place, role: opening.role };
+        let segment = self.segment(slot, opening, spans);
+        let facts =
+            GroupFacts { fit: spans.seats(), of, place, role: opening.role, segment, beyond: true };
         Arc::new(short(facts, Some(&why)))
+    }
+
+    /// The segment that an opening is of.
+    fn segment(&self, slot: u32, opening: &Opening, spans: &Spans<'_>) -> Option<Segment> {
+        let fact = self.state.groups.at(slot).fact.as_ref()?;
+        let last = fact.roles.get(usize::from(opening.role))?.max.saturating_sub(1);
+        let (size, topology, level) = spans.segment_of(opening)?;
+        let first = opening.index / size * size;
+        let last = first.saturating_add(size - 1).min(last.max(opening.index));
+        Some(Segment { first, last, topology, level })
     }
 
     /// Whether an account speaks of every node.
@@ -178,8 +208,8 @@ impl Trial<'_> {
     fn never_here(&mut self, slot: u32) -> Option<Arc<Tally>> {
         let openings = self.openings(slot);
         let (needed, _) = self.needed(slot, &openings);
-        let forest = self.forest();
-        let spans = self.spans(&forest, slot);
+        let fragments = self.fragments();
+        let spans = self.spans(&fragments, slot);
         // What was not found may be there.
         let why = self.arrange(slot, &needed, &spans).err().filter(|none| none.proven)?.why;
         let requests = &self.state.groups.at(slot).requests;
@@ -248,15 +278,13 @@ impl Trial<'_> {
         spans: &mut Spans<'_>,
         nodes: &[u32],
     ) -> Vec<(u32, Fit)> {
-        let Some((opening, ask)) = part.first().and_then(|o| Some((o, self.ask_of(slot, o)?)))
-        else {
-            return Vec::new();
-        };
-        if is_coupled(&ask) {
+        let Some(class) = self.class(slot, part) else { return Vec::new() };
+        if !self.is_countable(&class) {
             let seat = |opening: &Opening| self.next_seat(slot, opening, spans, nodes);
             return part.iter().map_while(seat).collect();
         }
-        let rooms = self.rooms(slot, opening, &ask, &allowed(spans, opening, nodes), len(part));
+        let opening = class.opening();
+        let rooms = self.rooms(&class, &allowed(spans, opening, nodes));
         let pieces = spans.pieces(opening, rooms);
         let Some(piece) = tightest_of(&pieces, part.len()) else { return Vec::new() };
         let places = piece.iter().flat_map(|room| (0..room.count).map(|_| room.slot));
@@ -264,7 +292,7 @@ impl Trial<'_> {
         for (opening, node) in part.iter().zip(places) {
             let Some(fit) = self.fit_there(slot, opening, node) else { break };
             self.take(slot, opening, node, fit.clone());
-            spans.seat(opening, node, true);
+            spans.seat(opening, node, &fit.cost, true);
             seats.push((node, fit));
         }
         seats
@@ -284,9 +312,14 @@ impl Trial<'_> {
 
 /// Of pieces the tightest with room for so many, else the one with most room.
 fn tightest_of(pieces: &[Vec<Room>], wanted: usize) -> Option<&Vec<Room>> {
-    let sum = |rooms: &&Vec<Room>| rooms.iter().map(|room| u64::from(room.count)).sum::<u64>();
-    let holding = pieces.iter().filter(|rooms| sum(rooms) >= wanted as u64).min_by_key(sum);
-    holding.or_else(|| pieces.iter().max_by_key(sum))
+    let room = |rooms: &&Vec<Room>| sum(rooms);
+    let holding = pieces.iter().filter(|rooms| room(rooms) >= wanted as u64).min_by_key(room);
+    holding.or_else(|| pieces.iter().max_by_key(room))
+}
+
+/// The same account, as one of a member of this role.
+fn of_role(why: &Why, role: u16) -> Arc<Why> {
+    Arc::new(Why { role: Some(role), ..why.clone() })
 }
 
 /// Whether an account stands before any node was looked at.
@@ -306,5 +339,6 @@ fn short(facts: GroupFacts, next: Option<&Why>) -> Why {
         tally,
         nearest: next.and_then(|why| why.nearest.clone()),
         never: next.and_then(|why| why.never.clone()),
+        role: None,
     }
 }

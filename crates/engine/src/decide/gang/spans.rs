@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::super::trial::Opening;
-use super::counted::Room;
-use crate::cost::{LEVELS_MAX, TopologyCost};
+use super::fragments::Fragments;
+use super::rooms::Room;
+use crate::cost::{Cost, Harm, LEVELS_MAX, TopologyCost};
+use crate::decision::Fragmentation;
 use crate::facts::{Domains, LevelRule, Phase};
 use crate::name::{NodeKey, TopologyKey};
 use crate::state::{Forest, NOWHERE, State, Tree};
@@ -15,9 +17,17 @@ use crate::state::{Forest, NOWHERE, State, Tree};
 #[derive(Clone)]
 pub(super) struct Spans<'f> {
     forest: &'f Forest,
+    /// What was in use before any of the seats was taken.
+    fragments: &'f Fragments,
+    /// Per tree that the group is judged by, nodes that were not in use, by the domains that were free.
+    opened: Vec<Seats>,
+    /// Per such tree, how many nodes those domains have.
+    broken: Vec<u64>,
     /// By tree that the group is judged by and level, the domains with their seats.
     used: Vec<(usize, Vec<Seats>)>,
     nodes: Seats,
+    /// By node and island of it, how many of the group's new devices are there.
+    islands: FxHashMap<(u32, u32), u32>,
     rules: Vec<Rule>,
 }
 
@@ -52,7 +62,8 @@ struct Rule {
 
 impl<'f> Spans<'f> {
     /// Those of a group without a seat.
-    pub(super) fn new(forest: &'f Forest, rules: &[LevelRule]) -> Self {
+    pub(super) fn new(fragments: &'f Fragments, rules: &[LevelRule]) -> Self {
+        let forest = fragments.forest();
         let rules: Vec<Rule> = rules
             .iter()
             .map(|rule| Rule {
@@ -73,7 +84,16 @@ impl<'f> Spans<'f> {
         judged.dedup();
         let used =
             judged.iter().map(|tree| (*tree, vec![Seats::default(); forest.trees[*tree].levels]));
-        Self { forest, used: used.collect(), nodes: Seats::default(), rules }
+        Self {
+            forest,
+            fragments,
+            opened: vec![Seats::default(); judged.len()],
+            broken: vec![0; judged.len()],
+            used: used.collect(),
+            nodes: Seats::default(),
+            islands: FxHashMap::default(),
+            rules,
+        }
     }
 
     /// Whether a seat on a node keeps what is required.
@@ -88,10 +108,32 @@ impl<'f> Spans<'f> {
 
     /// The tree by which members are kept near each other: that of the first rule, else the first.
     pub(super) fn tree(&self) -> Option<&'f Tree> {
+        self.forest.trees.get(self.tree_at()?)
+    }
+
+    /// Where that tree stands in the forest.
+    pub(super) fn tree_at(&self) -> Option<usize> {
         let (tree, _) = self.used.first()?;
         let levels = |tree: &usize| self.forest.trees[*tree].levels > 0;
         let ruled = self.rules.iter().find_map(|rule| rule.tree.filter(levels));
-        self.forest.trees.get(ruled.unwrap_or(*tree))
+        Some(ruled.unwrap_or(*tree))
+    }
+
+    /// Whether nobody sits yet, and all that is required is required of all members by the one tree.
+    pub(super) fn is_plain(&self) -> bool {
+        let tree = self.tree_at();
+        let of_all = |rule: &Rule| !rule.is_partial() && rule.tree.is_some() && rule.tree == tree;
+        self.nodes.is_empty() && self.rules.iter().all(of_all)
+    }
+
+    /// Whether anything is required.
+    pub(super) fn is_bound(&self) -> bool {
+        self.rules.iter().any(|rule| rule.required)
+    }
+
+    /// Whether a domain of this level is within what is required, where [`is_plain`](Self::is_plain).
+    pub(super) fn is_within(&self, level: usize) -> bool {
+        self.rules.iter().all(|rule| !rule.required || level >= rule.level)
     }
 
     /// How widely a place may be spread, least first: one node, a domain of a level (0 the widest),
@@ -159,6 +201,22 @@ impl<'f> Spans<'f> {
         ((0..tree.map_or(0, |tree| tree.levels)).map(domain).collect(), key.clone())
     }
 
+    /// The size of the segment that an opening is of, and its tree and level.
+    pub(super) fn segment_of(&self, opening: &Opening) -> Option<(u32, TopologyKey, u16)> {
+        let mut rules = self.rules.iter().filter(|rule| rule.required && rule.is_about(opening));
+        rules.find_map(|rule| {
+            let tree = self.forest.trees.get(rule.tree?)?;
+            let level = u16::try_from(rule.level).ok()?;
+            Some((rule.segment?.max(1), tree.key.clone(), level))
+        })
+    }
+
+    /// The domains of a node at the levels that rules require, rule by rule.
+    pub(super) fn required_domains(&self, slot: u32) -> Vec<u32> {
+        let required = self.rules.iter().filter(|rule| rule.required);
+        required.map(|rule| rule.domain(self.forest, slot)).collect()
+    }
+
     /// Whether two openings are the same to every rule.
     pub(super) fn alike(&self, one: &Opening, other: &Opening) -> bool {
         let same = |rule: &Rule| {
@@ -167,8 +225,11 @@ impl<'f> Spans<'f> {
         one.role == other.role && self.rules.iter().all(same)
     }
 
-    /// Adds a seat, or takes it back.
-    pub(super) fn seat(&mut self, opening: &Opening, slot: u32, there: bool) {
+    /// Adds a seat that costs so much by itself, or takes it back.
+    pub(super) fn seat(&mut self, opening: &Opening, slot: u32, cost: &Cost, there: bool) {
+        if cost.harm.fragmentation > 0 {
+            self.open(slot, there);
+        }
         for (tree, levels) in &mut self.used {
             for (level, seats) in levels.iter_mut().enumerate() {
                 let domain = self.forest.trees[*tree].domain(slot, level);
@@ -192,13 +253,97 @@ impl<'f> Spans<'f> {
         }
     }
 
+    /// Adds the islands of a seat's devices, or takes them back.
+    pub(super) fn hold(&mut self, slot: u32, islands: &[u32], there: bool) {
+        for island in islands {
+            let key = (slot, *island);
+            let of = self.islands.entry(key).or_default();
+            *of = if there { *of + 1 } else { of.saturating_sub(1) };
+            if *of == 0 {
+                self.islands.remove(&key);
+            }
+        }
+    }
+
+    /// The islands of a node that the group's new members use.
+    pub(super) fn islands_on(&self, slot: u32) -> Vec<u32> {
+        let mut on: Vec<u32> =
+            self.islands.keys().filter(|(at, _)| *at == slot).map(|(_, island)| *island).collect();
+        on.sort_unstable();
+        on
+    }
+
+    /// Islands beyond the first of each node.
+    fn islands_apart(&self) -> u16 {
+        let mut nodes: Vec<u32> = self.islands.keys().map(|(slot, _)| *slot).collect();
+        let all = nodes.len();
+        nodes.sort_unstable();
+        nodes.dedup();
+        u16::try_from(all - nodes.len()).unwrap_or(u16::MAX)
+    }
+
+    /// Whether two nodes are in the same domains of the trees by which the group is judged.
+    pub(super) fn are_neighbours(&self, one: u32, other: u32) -> bool {
+        self.used.iter().all(|(tree, levels)| {
+            let tree = &self.forest.trees[*tree];
+            (0..levels.len())
+                .rev()
+                .all(|level| tree.domain(one, level) == tree.domain(other, level))
+        })
+    }
+
+    /// Puts a node to use that was not in use before, or no longer.
+    fn open(&mut self, slot: u32, there: bool) {
+        let trees = self.used.iter().map(|(tree, _)| *tree);
+        for ((tree, opened), broken) in trees.zip(&mut self.opened).zip(&mut self.broken) {
+            let fact = &self.forest.trees[tree];
+            for level in 0..fact.levels {
+                let domain = fact.domain(slot, level);
+                if domain == NOWHERE || !self.fragments.is_free(tree, domain) {
+                    continue;
+                }
+                let was_free = !opened.contains_key(&domain);
+                count(opened, domain, there);
+                let nodes = fact.nodes[domain as usize].len() as u64;
+                match (was_free, opened.contains_key(&domain)) {
+                    (true, true) => *broken += nodes,
+                    (false, false) => *broken -= nodes,
+                    (true, false) | (false, true) => {}
+                }
+            }
+        }
+    }
+
+    /// What all seats cost that cost so much one by one.
+    pub(super) fn priced(&self, sum: Cost) -> Cost {
+        let broken = self.broken.iter().fold(0, |all: u64, one| all.saturating_add(*one));
+        let broken = u32::try_from(broken).unwrap_or(u32::MAX);
+        let fragmentation = sum.harm.fragmentation.saturating_add(broken);
+        Cost { topology: self.cost(), harm: Harm { fragmentation, ..sum.harm }, ..sum }
+    }
+
+    /// How broken up each tree is before and after, by which the group is judged; `opened` nodes were
+    /// not in use.
+    pub(super) fn fragmentation(&self, opened: u32) -> Vec<Fragmentation> {
+        let trees = self.used.iter().zip(&self.broken);
+        let of = |((tree, _), broken): (&(usize, _), &u64)| {
+            let before = self.fragments.sum(*tree);
+            Fragmentation {
+                topology: self.forest.trees[*tree].key.clone(),
+                before,
+                after: before + broken + u64::from(opened),
+            }
+        };
+        trees.map(of).collect()
+    }
+
     /// How many seats there are.
     pub(super) fn seats(&self) -> u32 {
         self.nodes.values().sum()
     }
 
     /// What it spans.
-    pub(super) fn cost(&self) -> TopologyCost {
+    fn cost(&self) -> TopologyCost {
         let mut cost = TopologyCost::default();
         let mut add = |from_last: usize, seats: &Seats| {
             if let Some(at) = (LEVELS_MAX - 1).checked_sub(from_last) {
@@ -214,6 +359,7 @@ impl<'f> Spans<'f> {
         let wishes = self.rules.iter().filter(|rule| !rule.required && rule.is_partial());
         let unmet = wishes.flat_map(|rule| rule.parts.values()).map(beyond_first);
         cost.wishes = unmet.fold(0, u16::saturating_add);
+        cost.islands = self.islands_apart();
         cost
     }
 }
@@ -281,7 +427,7 @@ pub(super) fn with_running<'f>(mut spans: Spans<'f>, state: &State, group: u32) 
         let Some(slot) = slot else { continue };
         let index = fact.index.unwrap_or(0);
         let opening = Opening { role: fact.role, index, before: 0, pod: None };
-        spans.seat(&opening, slot, true);
+        spans.seat(&opening, slot, &Cost::default(), true);
     }
     spans
 }

@@ -566,6 +566,7 @@ impl<'a> Ask<'a> {
         let requests = self.wanted.iter().flat_map(|asked| &asked.spec.requests);
         let looks = |r: &DeviceRequest| r.alternatives.iter().all(|a| a.admin);
         let taking = scarce.taking || !requests.into_iter().all(looks);
+        harm.fragmentation = u32::from(taking && !used);
         harm.nodes_broken = u16::from(taking && !used && harm.scarce_left > 0);
         harm
     }

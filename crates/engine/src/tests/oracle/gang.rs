@@ -36,6 +36,8 @@ impl<'w> Board<'w> {
             fate.tally = BTreeMap::from([(Reason::QuotaExceeded, 0)]);
             return fate;
         }
+        let nodes = world.nodes.keys();
+        self.before = nodes.filter(|node| self.in_use(node)).cloned().collect();
         let (mut best, mut most): (Best<'w>, u32) = (None, 0);
         self.clone().fill(&fate.group, (&wanted, 0), &mut Vec::new(), &mut best, &mut most);
         fate.fit = most + self.running(&fate.group).len() as u32;
@@ -65,7 +67,7 @@ impl<'w> Board<'w> {
         }
         fate.missing = (all.len() - seats.len()) as u32;
         fate.cost = seats.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
-        fate.cost.topology = self.spans(&fate.group, &seats).unwrap_or_default();
+        fate.cost = self.priced(&fate.group, &seats, fate.cost).unwrap_or_default();
         if seats.is_empty() {
             fate.cost = Cost::default();
         }
@@ -128,13 +130,11 @@ impl<'w> Board<'w> {
             let (mut seat, cost) = with.take(request, pod.clone(), found);
             (seat.role, seat.index) = (*role, *index);
             seats.push((seat, cost));
-            let spans = with.spans(key, seats);
-            if let (Some(seat), Some(spans)) = (seats.pop(), spans)
-                && best
-                    .as_ref()
-                    .is_none_or(|(least, ..)| (Cost { topology: spans, ..cost }) < *least)
+            let standing = with.priced(key, seats, cost);
+            if let (Some(seat), Some(standing)) = (seats.pop(), standing)
+                && best.as_ref().is_none_or(|(least, ..)| standing < *least)
             {
-                best = Some((Cost { topology: spans, ..cost }, with, seat));
+                best = Some((standing, with, seat));
             }
         }
         let Some((_, with, seat)) = best else {
@@ -161,8 +161,7 @@ impl<'w> Board<'w> {
                 return;
             }
             let cost = seats.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
-            let Some(topology) = self.spans(group, seats) else { return };
-            let cost = Cost { topology, ..cost };
+            let Some(cost) = self.priced(group, seats, cost) else { return };
             if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
                 *best = Some((cost, seats.clone(), self));
             }
@@ -202,6 +201,43 @@ impl<'w> Board<'w> {
         members.filter_map(seat).collect()
     }
 
+    /// What seats cost that cost so much one by one: with what they span, and the domains in which
+    /// nothing was in use before. None where a rule is broken.
+    fn priced(&self, group: &GroupKey, seats: &[(Seat, Cost)], sum: Cost) -> Option<Cost> {
+        let mut cost = Cost { topology: self.spans(group, seats)?, ..sum };
+        let mut broken: BTreeSet<(&TopologyKey, Vec<Option<Name>>)> = BTreeSet::new();
+        let path = |node: &NodeKey, tree: &TopologyKey, level: usize| {
+            let domains = self.world.domains.get(&(node.clone(), tree.clone()))?;
+            domains.get(level)?.as_ref()?;
+            Some(domains[..=level].to_vec())
+        };
+        let trees = self.judged(&self.world.groups[group]);
+        for (seat, _) in seats.iter().filter(|(_, cost)| cost.harm.fragmentation > 0) {
+            for tree in &trees {
+                let levels = 0..self.world.topologies[*tree].levels.len();
+                broken.extend(levels.filter_map(|l| Some((*tree, path(&seat.node, tree, l)?))));
+            }
+        }
+        for (tree, domain) in broken {
+            let inside =
+                |node: &&NodeKey| path(node, tree, domain.len() - 1).as_ref() == Some(&domain);
+            let nodes: Vec<&NodeKey> = self.world.nodes.keys().filter(inside).collect();
+            if !nodes.iter().any(|node| self.before.contains(*node)) {
+                cost.harm.fragmentation += nodes.len() as u32;
+            }
+        }
+        Some(cost)
+    }
+
+    /// The trees that a group is judged by.
+    fn judged(&self, group: &Group) -> BTreeSet<&'w TopologyKey> {
+        let named = group.rules.iter().map(|rule| &rule.topology);
+        let all = &self.world.topologies;
+        let judged: BTreeSet<&TopologyKey> =
+            named.filter_map(|key| all.get_key_value(key)).map(|(key, _)| key).collect();
+        if judged.is_empty() { all.keys().collect() } else { judged }
+    }
+
     /// What seats span together with the members that run; none where that breaks a rule.
     fn spans(&self, group: &GroupKey, seats: &[(Seat, Cost)]) -> Option<TopologyCost> {
         let fact = &self.world.groups[group];
@@ -226,7 +262,6 @@ impl<'w> Board<'w> {
             all.len().saturating_sub(1) as u16
         };
         let mut cost = TopologyCost::default();
-        let mut trees: BTreeSet<&TopologyKey> = BTreeSet::new();
         for rule in &fact.rules {
             let mut parts: BTreeMap<(u16, u32), Vec<&NodeKey>> = BTreeMap::new();
             // What runs already may break a rule; what comes may not.
@@ -242,7 +277,6 @@ impl<'w> Board<'w> {
                 }
             }
             let level = usize::from(rule.level);
-            trees.insert(&rule.topology);
             for (part, nodes) in &parts {
                 let apart = beyond(nodes, &rule.topology, level);
                 if rule.required && touched.contains(part) {
@@ -255,19 +289,33 @@ impl<'w> Board<'w> {
                 }
             }
         }
-        trees.retain(|tree| self.world.topologies.contains_key(*tree));
-        if trees.is_empty() {
-            trees = self.world.topologies.keys().collect();
-        }
         let all: Vec<&NodeKey> = places.iter().map(|(.., node)| *node).collect();
         let nodes: BTreeSet<&NodeKey> = all.iter().copied().collect();
         cost.beyond_first[LEVELS_MAX - 1] = nodes.len().saturating_sub(1) as u16;
-        for tree in trees {
+        for tree in self.judged(fact) {
             let levels = self.world.topologies[tree].levels.len();
             for level in 0..levels {
                 cost.beyond_first[LEVELS_MAX - 1 - (levels - level)] += beyond(&all, tree, level);
             }
         }
+        cost.islands = nodes.into_iter().map(|node| self.islands_beyond_first(node, seats)).sum();
         Some(cost)
+    }
+
+    /// Islands of a node that the new seats there use beyond the first.
+    fn islands_beyond_first(&self, node: &NodeKey, seats: &[(Seat, Cost)]) -> u16 {
+        let seen = super::seen::Seen::new(self.world, node, &self.world.nodes[node], &[]);
+        let island = |at: usize| seen.domain(at, Level::Island);
+        let all = 0..seen.devices.len();
+        if !all.into_iter().any(|at| seen.accelerator(at) && island(at).is_some()) {
+            return 0;
+        }
+        let here = seats.iter().filter(|(seat, _)| seat.node == *node);
+        let grants = here.flat_map(|(seat, _)| &seat.grants).filter(|grant| !grant.admin);
+        let at = |grant: &Grant| seen.devices.iter().position(|d| d.key == grant.device);
+        let gpus = grants.filter_map(at).filter(|at| seen.accelerator(*at));
+        let islands: BTreeSet<String> =
+            gpus.map(|at| island(at).unwrap_or(format!("own {at}"))).collect();
+        islands.len().saturating_sub(1) as u16
     }
 }

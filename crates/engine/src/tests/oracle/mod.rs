@@ -53,6 +53,8 @@ pub(super) struct Board<'w> {
     held: Vec<HeldDevice>,
     storage: StorageFacts,
     upstream: bool,
+    /// Nodes that were in use before the group that is being seated.
+    before: BTreeSet<NodeKey>,
 }
 
 /// Who asks.
@@ -96,6 +98,7 @@ impl<'w> Board<'w> {
             claims: world.claims.clone(),
             seated,
             decided: BTreeSet::new(),
+            before: BTreeSet::new(),
             held: Vec::new(),
             storage: world.storage.clone(),
             upstream: policy.device_order == DeviceOrder::Upstream,
@@ -215,15 +218,16 @@ impl<'w> Board<'w> {
         let (mut wanted, mut pinned) = (Vec::new(), Vec::new());
         for (at, claim) in request.claims.iter().enumerate() {
             let spec = match claim {
-                ClaimUse::Own(spec) | ClaimUse::PerGroup(spec) => spec,
-                ClaimUse::Named(key) => {
+                ClaimUse::Own(spec) => spec,
+                ClaimUse::Named(key) | ClaimUse::PerGroup(key) => {
+                    let alone = matches!(claim, ClaimUse::Named(_));
                     let claim = self.claims.get(key).ok_or(Reason::ClaimMissing)?;
                     if claim.deleting {
                         return Err(Reason::ClaimDeleting);
                     }
                     let mine = |u: &&User| pod.is_some_and(|p| **u == User::Pod(p.clone()));
                     let others = claim.users.iter().filter(|u| !mine(u)).count();
-                    if others >= 256 {
+                    if alone && others >= 256 {
                         return Err(Reason::TooManyUsers);
                     }
                     if let Some(held) = &claim.held {
@@ -231,7 +235,7 @@ impl<'w> Board<'w> {
                         let decided = User::Other(Name::new("decided"));
                         let failed = claim.failed.as_ref().is_some_and(|f| f.holds(super::NOW))
                             && !claim.users.contains(&decided);
-                        pinned.push(Pinned { key, nodes, movable: others == 0, failed });
+                        pinned.push(Pinned { key, nodes, movable: alone && others == 0, failed });
                         continue;
                     }
                     &claim.spec
@@ -377,6 +381,18 @@ impl<'w> Board<'w> {
         Ok(ways.into_iter().map(|(cost, grants)| (cost, grants, granted.clone())).collect())
     }
 
+    /// Whether any device or extended resource of a node is in use.
+    fn in_use(&self, key: &NodeKey) -> bool {
+        let node = &self.world.nodes[key];
+        let here = self.seated.iter().filter(|pod| pod.node == *key);
+        let used: Vec<&Resources> = here.map(|pod| &pod.request.resources).collect();
+        let claims = self.claims.values().filter_map(|claim| claim.held.as_ref());
+        let held: Vec<&HeldDevice> = claims.flat_map(|h| &h.devices).chain(&self.held).collect();
+        let seen = seen::Seen::new(self.world, key, node, &held);
+        let counted = node::Scarce::new(&Resources::default(), node, &used).used;
+        counted || seen.devices.iter().any(|device| device.taken || device.shares > 0)
+    }
+
     /// What becomes of the pod's claims on volumes on a node, with these pods there too.
     fn granted(
         &self,
@@ -421,8 +437,8 @@ impl<'w> Board<'w> {
             let of = grants.iter().filter(|g| usize::from(g.claim) == at);
             let devices: Vec<HeldDevice> = of.map(holds).collect();
             match claim {
-                ClaimUse::Own(_) | ClaimUse::PerGroup(_) => self.held.extend(devices),
-                ClaimUse::Named(key) => {
+                ClaimUse::Own(_) => self.held.extend(devices),
+                ClaimUse::Named(key) | ClaimUse::PerGroup(key) => {
                     let nodes = seen::reach(self.world, &node, &devices);
                     let claim = self.claims.get_mut(key).unwrap();
                     if claim.held.is_none() {

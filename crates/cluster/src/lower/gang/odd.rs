@@ -1,0 +1,187 @@
+//! What is odd about where a gang is, or says it is to be: levels that nobody knows, wishes that do not
+//! go together, slices that do not come out even, and members that run where they must not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use phalanx_engine::{LevelRule, Name};
+use phalanx_objects::ObjectRef;
+
+use super::super::Lowering;
+use super::super::forest::{CLIQUE, Source, Tree};
+use super::super::slice::Note;
+use super::super::workload::Wish;
+use super::{Draft, Shown};
+use crate::finding::Severity;
+use crate::words;
+
+/// Most members that are named.
+const NAMED_MAX: usize = 6;
+
+/// What its marks say that does not go together, once each.
+pub(super) fn notes(drafts: &[Draft]) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    let mut counts: BTreeMap<Name, u32> = BTreeMap::new();
+    for draft in drafts {
+        let marks = draft.marks.as_deref();
+        notes.extend(marks.into_iter().flat_map(|marks| marks.doubts.iter().cloned()));
+        let slices = draft.wishes().iter().filter(|wish| is_slice(wish));
+        for wish in slices {
+            *counts.entry(wish.field.clone()).or_default() += draft.len();
+        }
+    }
+    for draft in drafts {
+        for wish in draft.wishes().iter().filter(|wish| is_slice(wish)) {
+            let (Some(size), Some(pods)) = (wish.segment, counts.get(&wish.field).copied()) else {
+                continue;
+            };
+            // Of pods of several roles the counts are not those of one pod set.
+            let alone = drafts.iter().filter(|other| other.wishes().contains(wish)).all(|other| {
+                other.line.of.is_none() && draft.line.of.is_none() || other.line.of == draft.line.of
+            });
+            if alone {
+                notes.extend(uneven(wish, size, pods));
+            }
+        }
+    }
+    let mut seen = BTreeSet::new();
+    notes.retain(|(_, field, message)| seen.insert((field.clone(), message.clone())));
+    notes
+}
+
+/// Kueue's slices; of other APIs a smaller last part is no mistake.
+fn is_slice(wish: &Wish) -> bool {
+    wish.segment.is_some() && wish.field.as_str().contains("podset-slice-")
+}
+
+fn uneven(wish: &Wish, size: u32, pods: u32) -> Option<Note> {
+    let message = if size > pods {
+        format!(
+            "Slices of {size} pods are more than the {pods} pods that there are: Kueue refuses that. \
+             All of them are taken as one slice."
+        )
+    } else if !pods.is_multiple_of(size) {
+        format!(
+            "{pods} pods do not come out even in slices of {size}: Kueue does not admit that. The \
+             last slice is taken to have {}.",
+            pods % size
+        )
+    } else {
+        return None;
+    };
+    Some((Severity::Warning, wish.field.to_string(), message))
+}
+
+impl Lowering {
+    /// Levels that the gang names, which no node has a label for and no topology: with the nearest that
+    /// there is.
+    pub(super) fn unknown_levels(&self, shown: &Shown) -> Vec<Note> {
+        let mut notes = Vec::new();
+        for (rule, field) in &shown.rules {
+            let Some(tree) = self.shown.trees.get(&rule.topology) else { continue };
+            let Tree::Labels(Source::Group, labels) = tree else { continue };
+            let Some(label) = labels.first() else { continue };
+            if self.objects.nodes.is_empty() || self.has_places(&rule.topology) {
+                continue;
+            }
+            let levels = self.levels_in_use();
+            let names: Vec<String> = levels.iter().map(ToString::to_string).collect();
+            let then = match rule.required {
+                true => "no pod of it is placed",
+                false => "the wish for it is passed over",
+            };
+            let instead = match names.as_slice() {
+                [] => "No other level is known.".to_owned(),
+                names => format!("Levels that there are: {}.", words::list(names)),
+            };
+            let severity = if rule.required { Severity::Error } else { Severity::Warning };
+            let message = match label.as_str() {
+                // Nothing else says it.
+                CLIQUE => format!(
+                    "No node says its NVLink clique in the label {CLIQUE}, which it has once its \
+                     fabric is registered (state COMPLETED), so that {then}."
+                ),
+                _ => format!("No node has the label {label}, so that {then}. {instead}"),
+            };
+            notes.push((severity, field.to_string(), message));
+        }
+        notes
+    }
+
+    /// Levels of which nodes are in some domain.
+    pub(crate) fn levels_in_use(&self) -> BTreeSet<Name> {
+        let used = self.shown.trees.iter().filter(|(key, _)| self.has_places(key));
+        used.flat_map(|(_, tree)| tree.levels().into_vec()).collect()
+    }
+
+    /// Labels that gangs name as levels and no node has: of each the object that it is told on, and the
+    /// field.
+    pub(crate) fn labels_of_no_node(&self) -> Vec<(ObjectRef, Name, Name)> {
+        let used = self.levels_in_use();
+        let mut found = Vec::new();
+        for shown in self.shown.gangs.values() {
+            let Some(about) = &shown.about else { continue };
+            for (rule, field) in &shown.rules {
+                let tree = self.shown.trees.get(&rule.topology);
+                let label = tree.and_then(|tree| match tree {
+                    Tree::Labels(Source::Group, labels) => labels.first(),
+                    Tree::Labels(Source::Object(_) | Source::Labels, _) | Tree::Places(_) => None,
+                });
+                if let Some(label) = label.filter(|label| !used.contains(*label)) {
+                    found.push((about.clone(), label.clone(), field.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    /// Members that run in several domains where one is required for all of them.
+    pub(super) fn broken(&self, shown: &Shown) -> Vec<Note> {
+        let whole = |(rule, _): &&(LevelRule, Name)| rule.required && rule.segment.is_none();
+        let mut notes = Vec::new();
+        for (rule, field) in shown.rules.iter().filter(whole) {
+            let Some(tree) = self.shown.trees.get(&rule.topology) else { continue };
+            let levels = tree.levels();
+            let Some(level) = levels.get(usize::from(rule.level)) else { continue };
+            let members = self.members_in(shown, rule);
+            let domains: BTreeSet<&String> = members.iter().map(|(_, domain)| domain).collect();
+            if domains.len() < 2 {
+                continue;
+            }
+            let each = members.iter().take(NAMED_MAX);
+            let mut each: Vec<String> =
+                each.map(|(pod, domain)| format!("{pod} in {domain}")).collect();
+            let more = members.len().saturating_sub(NAMED_MAX);
+            if more > 0 {
+                each.push(words::count(more as u64, "more", "more"));
+            }
+            let message = format!(
+                "All of it is required to be in one {level}, and its members run in {}: {}. What is \
+                 placed can't mend that.",
+                domains.len(),
+                words::list(&each)
+            );
+            notes.push((Severity::Warning, field.to_string(), message));
+        }
+        notes
+    }
+
+    /// The running members that a rule is about, each with its domain.
+    fn members_in(&self, shown: &Shown, rule: &LevelRule) -> Vec<(String, String)> {
+        let about = |at: usize| {
+            rule.roles.is_empty() || rule.roles.iter().any(|role| usize::from(*role) == at)
+        };
+        let lines = shown.lines.iter().enumerate();
+        let lines = lines.filter(|(at, line)| about(*at) && line.running && !line.going);
+        let mut members = Vec::new();
+        for pod in lines.flat_map(|(_, line)| &line.pods) {
+            let node = self.objects.pods.get(pod).and_then(|record| record.life.node());
+            let domains = node.and_then(|node| self.place_in(&rule.topology, node));
+            let path = domains.as_deref().and_then(|path| path.get(..=usize::from(rule.level)));
+            if let Some(path) = path.filter(|path| path.last().is_some_and(Option::is_some)) {
+                members.push((pod.0.name.to_string(), words::path_of(path)));
+            }
+        }
+        members.sort();
+        members
+    }
+}
