@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use phalanx_cluster::view::{Document, GroupView, RankView};
+use phalanx_cluster::view::{Document, GroupView, RankView, VerdictWord};
 
 /// How the order is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +24,18 @@ pub(crate) fn render(document: &Document, launch: Launch) -> String {
         return "# No group that starts whole is placed.\n".to_owned();
     }
     for group in groups {
+        let GroupView { kind, name, namespace, verdict, .. } = group;
         // Writing to a string can't fail.
-        let _ = writeln!(out, "# {}/{} in {}", group.kind, group.name, group.namespace);
-        one(&mut out, group, launch);
+        if *verdict == VerdictWord::Placed {
+            let _ = writeln!(out, "# {kind}/{name} in {namespace}");
+            one(&mut out, group, launch);
+        } else {
+            let _ = writeln!(
+                out,
+                "# {kind}/{name} in {namespace} does not start whole: `phalanx why group/{name}` \
+                 says why"
+            );
+        }
     }
     out
 }
@@ -70,7 +79,7 @@ mod tests {
             namespace: "ml".to_owned(),
             name: "train".to_owned(),
             kind: "job".to_owned(),
-            verdict: phalanx_cluster::view::VerdictWord::Placed,
+            verdict: VerdictWord::Placed,
             wanted: 2,
             placed: 2,
             short: 0,

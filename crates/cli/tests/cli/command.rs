@@ -156,7 +156,7 @@ fn an_empty_directory_is_said_to_be_empty() {
 
 #[test]
 fn unknown_kinds_are_named_once() {
-    let other = "---\napiVersion: v1\nkind: Gadget\nmetadata: {name: g}\n";
+    let other = "---\napiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: g}\n";
     let ran = run_with(&["plan", "-f", "-"], &format!("{}{other}{other}", both())).code(0);
     assert_eq!(ran.out.matches("Gadget").count(), 1, "{}", ran.out);
 }

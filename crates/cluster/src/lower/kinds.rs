@@ -14,6 +14,24 @@ const OWN_GROUPS: [&str; 6] = ["", "apps", "autoscaling", "batch", "extensions",
 /// The domain of all other groups of Kubernetes itself; `x-k8s.io` is that of others.
 const OWN_DOMAIN: &str = ".k8s.io";
 
+/// Kinds of the groups "", `apps` and `batch` that nobody reads here: with those that are read all that
+/// there are, for nobody can add to these groups (`kubectl api-resources` of 1.34 to 1.37). `Config` is a
+/// kubeconfig, `List` and `Status` are answers of the API server.
+const UNREAD: [&str; 12] = [
+    "Binding",
+    "ComponentStatus",
+    "Config",
+    "ConfigMap",
+    "ControllerRevision",
+    "Endpoints",
+    "Event",
+    "List",
+    "PodTemplate",
+    "Scale",
+    "Secret",
+    "Status",
+];
+
 /// Most letters of a group or a kind in which a mistake is looked for.
 const COMPARED: usize = 80;
 
@@ -37,6 +55,13 @@ pub(super) fn unread(api_version: &str, kind: &str) -> (Severity, String) {
         let near = |known: &Kind| is_near(group, group_of(known.api_version()));
         named().filter(near).collect()
     };
+    if meant.is_empty() && has_no(group, kind) {
+        let message = format!(
+            "Kubernetes has no kind {kind} in {api_version}, and refuses it: {aside}. `kubectl \
+             api-resources` lists the kinds that there are."
+        );
+        return (Severity::Error, message);
+    }
     if meant.is_empty() {
         let message = format!(
             "Objects of kind {kind} ({api_version}) are not read: they take no part in the answer."
@@ -106,6 +131,13 @@ fn is_own(group: &str) -> bool {
     OWN_GROUPS.contains(&group) || group.ends_with(OWN_DOMAIN)
 }
 
+/// Whether a group is known whole, and has no such kind.
+fn has_no(group: &str, kind: &str) -> bool {
+    let one = kind.strip_suffix("List").filter(|one| !one.is_empty()).unwrap_or(kind);
+    let is_read = Kind::ALL.iter().any(|known| known.as_str() == one);
+    matches!(group, "" | "apps" | "batch") && !is_read && !UNREAD.contains(&one)
+}
+
 /// Whether a group is another by a mistake.
 fn is_near(group: &str, known: &str) -> bool {
     group.len() <= COMPARED && known.contains('.') && distance(group, known) <= 2
@@ -145,6 +177,8 @@ mod tests {
             ("jobset.x-k8s.oi/v1alpha2", "JobSet", Warning, "`apiVersion: jobset.x-k8s.io/"),
             ("jobset.x-k8s.io/v1", "JobSet", Warning, "jobset.x-k8s.io/v1alpha2"),
             ("v2", "Pod", Warning, "are read in v1"),
+            ("v1", "Pdo", Error, "no kind Pdo in v1"),
+            ("batch/v1", "Jbo", Error, "no kind Jbo in batch/v1"),
         ];
         for (api_version, kind, severity, part) in cases {
             let (told, message) = unread(api_version, kind);
@@ -160,6 +194,8 @@ mod tests {
             ("v1", "Secret"),
             ("v1", "Event"),
             ("v1", "PodTemplate"),
+            ("v1", "PodTemplateList"),
+            ("v1", "Endpoints"),
             ("v1", "Config"),
             ("rbac.authorization.k8s.io/v1", "Role"),
             ("metrics.k8s.io/v1beta1", "NodeMetrics"),

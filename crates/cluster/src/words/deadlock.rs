@@ -30,18 +30,18 @@ pub(crate) fn deadlock(
             starts.group
         )
     });
+    let beside = "Deadlock as long as the pods beside them run";
     let (what, then) = match freed {
-        Whole::Nothing => ("Deadlock".to_owned(), "nothing else that ends would free one of them"),
+        Whole::Nothing => ("Deadlock", "nothing else that ends would free one of them".to_owned()),
         Whole::Pod(pod) => {
-            (format!("Deadlock as long as pod {pod} runs"), "its end would free one of them")
+            (beside, format!("the end of pod {pod} alone would free one, as may that of another"))
         }
-        Whole::Several => (
-            "Deadlock as long as the pods beside them run".to_owned(),
-            "only the end of several of those would free one of them",
-        ),
+        Whole::Several => {
+            (beside, "only the end of several of those would free one of them".to_owned())
+        }
         Whole::Unknown => (
-            "Deadlock".to_owned(),
-            "whether the end of pods beside them would free one was not tried",
+            "Deadlock",
+            "whether the end of pods beside them would free one was not tried".to_owned(),
         ),
     };
     format!(
