@@ -696,6 +696,11 @@ impl Request {
         self.extended.iter().enumerate().filter(gives).map(|(at, _)| at as u16).collect()
     }
 
+    /// Whether it uses claims that others may use as well.
+    pub(crate) fn shares_claims(&self) -> bool {
+        self.claims.iter().any(|claim| claim.shared().is_some())
+    }
+
     /// What the one claim asks that a node makes for these of the extended resources. In grants it
     /// stands after the pod's own claims. Its requests are in order of name, as kube-scheduler sorts
     /// them.

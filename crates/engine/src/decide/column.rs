@@ -4,12 +4,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::scores;
 use super::search::{Ask, Search};
 use crate::check::Failing;
 use crate::check::fact::{self, Health};
 use crate::cost::Cost;
 use crate::decision::Why;
+use crate::facts::Request;
+use crate::name::Shared;
 use crate::policy::{Effort, NodeOrder, Policy};
 use crate::reason::{Reason, Status};
 use crate::state::State;
@@ -294,4 +298,21 @@ impl Column {
 pub(super) fn fails(failing: &Failing) -> Answer {
     let Failing { reason, status, close, fallen, .. } = *failing;
     Answer::Fails { reason, close, fallen, fatal: status == Status::Error }
+}
+
+/// Answers kept by request, over all of them, before those that were asked longest ago go.
+const CELLS_MAX: usize = 4_000_000;
+
+/// Drops what was asked longest ago while there are too many answers; `of` says of each how many it
+/// holds, and when it was last asked.
+pub(super) fn drop_oldest<V>(
+    all: &mut FxHashMap<Shared<Request>, V>,
+    of: impl Fn(&V) -> (usize, u64),
+) {
+    let mut cells: usize = all.values().map(|one| of(one).0).sum();
+    while cells > CELLS_MAX && all.len() > 1 {
+        let oldest = all.iter().min_by_key(|(_, one)| of(one).1).map(|(key, _)| key.clone());
+        let Some(oldest) = oldest else { return };
+        cells -= all.remove(&oldest).map_or(0, |one| of(&one).0);
+    }
 }

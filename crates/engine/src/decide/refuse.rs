@@ -45,7 +45,7 @@ impl Trial<'_> {
         };
         // A claim that is named can change without the hardware, and so can what is decided on
         // volumes; only requests without both are remembered.
-        let steady = fact.claims.iter().all(|c| c.shared().is_none()) && fact.volumes.is_empty();
+        let steady = !fact.shares_claims() && fact.volumes.is_empty();
         let hardware = self.state.clock.hardware;
         if let Some(caches) = self.caches.as_deref().filter(|_| steady)
             && let Some((version, policy, effort, never)) = caches.never.get(&fact)

@@ -46,6 +46,11 @@ impl Ask {
         Self { slot, request, pinned, wanted: Shared::new(wanted), around: None, mounts }
     }
 
+    /// Whether other pods and volumes mean nothing to it.
+    pub(super) fn is_alone(&self) -> bool {
+        self.around.is_none() && self.mounts.is_none()
+    }
+
     /// What refuses the pod on a node once the pods are there that the node is promised to.
     fn promised(&self, slot: u32) -> Option<&Failing> {
         self.around.as_ref()?.promised.get(&slot)
@@ -527,23 +532,19 @@ fn price(
     // compared before this is known.
     let requests = wanted.claims.iter().flat_map(|(_, spec)| &spec.requests);
     let mut taking = requests.flat_map(|r| &r.alternatives).any(|a| !a.admin);
-    let (mut left, mut used) = (0i64, false);
-    for scalar in &row.ledger.scalars {
-        if !state.scarce.get(usize::from(scalar.id)).copied().unwrap_or(false) {
-            continue;
-        }
+    let mut left = 0i64;
+    for scalar in row.ledger.scalars.iter().filter(|scalar| state.is_scarce(scalar.id)) {
         let asked = charge.scalars.iter().find(|(id, _)| *id == scalar.id).map_or(0, |(_, n)| *n);
-        used |= scalar.used != 0;
         taking |= asked != 0;
         let free = scalar.allocatable.saturating_sub(scalar.used).saturating_sub(asked);
         left = left.saturating_add(free.max(0));
     }
     if let Some((shape, usage)) = row.devices.as_deref().and_then(NodeDevices::held) {
-        used |= usage.any_held();
         let free = || device::free_left(shape, usage, &[]);
         left = left.saturating_add(offer.map_or_else(free, |o| o.free_left).into());
     }
     let scarce_left = u32::try_from(left).unwrap_or(u32::MAX);
+    let opens = taking && !state.is_in_use(slot);
     let price = offer.map(|o| o.price);
     Cost {
         alternatives: price.map_or(0, |p| p.alternatives),
@@ -551,8 +552,8 @@ fn price(
         devices: price.map(|p| p.devices).unwrap_or_default(),
         soft,
         harm: Harm {
-            fragmentation: u32::from(taking && !used),
-            nodes_broken: u16::from(taking && !used && scarce_left > 0),
+            fragmentation: u32::from(opens),
+            nodes_broken: u16::from(opens && scarce_left > 0),
             scarce_left,
             ..price.map(|p| Harm::from(p.toll)).unwrap_or_default()
         },

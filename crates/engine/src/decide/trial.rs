@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::column::{Column, Ranks};
+use super::column::{Column, Ranks, drop_oldest};
 use super::search::{Ask, Fit, Search};
 use super::{Caches, scores, why};
 use crate::check::claims::{self, Resolved, Stopped};
@@ -14,9 +14,6 @@ use crate::name::{ClaimKey, GroupKey, PodKey, Timestamp};
 use crate::policy::{Effort, NodeOrder, Policy};
 use crate::reason::Reason;
 use crate::state::{State, Taken};
-
-/// Answers kept in columns, over all of them, before the oldest column goes.
-const CELLS_MAX: usize = 4_000_000;
 
 pub(super) struct Trial<'a> {
     pub(super) state: &'a mut State,
@@ -418,7 +415,7 @@ impl<'a> Trial<'a> {
         let result = read(&column, &self.ranks, self.state, &mut search);
         self.spent += search.spent;
         caches.columns.insert(ask.request.clone(), column);
-        caches.drop_oldest_columns();
+        drop_oldest(&mut caches.columns, |column| (column.len(), column.used));
         result
     }
 
@@ -509,17 +506,6 @@ impl<'a> Trial<'a> {
                 self.roll_back(start);
                 None
             }
-        }
-    }
-}
-
-impl Caches {
-    fn drop_oldest_columns(&mut self) {
-        let mut cells: usize = self.columns.values().map(Column::len).sum();
-        while cells > CELLS_MAX && self.columns.len() > 1 {
-            let oldest = self.columns.iter().min_by_key(|(_, c)| c.used).map(|(k, _)| k.clone());
-            let Some(oldest) = oldest else { return };
-            cells -= self.columns.remove(&oldest).map_or(0, |c| c.len());
         }
     }
 }

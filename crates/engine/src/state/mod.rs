@@ -335,6 +335,20 @@ impl State {
         self.clock.volumes = self.clock.volumes_before_trial;
     }
 
+    /// Whether a scalar is an extended resource.
+    pub(crate) fn is_scarce(&self, scalar: u16) -> bool {
+        self.scarce.get(usize::from(scalar)).copied().unwrap_or(false)
+    }
+
+    /// Whether anything scarce of a node is in use: an extended resource, or a device that it is known to
+    /// see.
+    pub(crate) fn is_in_use(&self, slot: u32) -> bool {
+        let row = self.nodes.at(slot);
+        let held = row.devices.as_deref().and_then(NodeDevices::held);
+        row.ledger.scalars.iter().any(|one| self.is_scarce(one.id) && one.used != 0)
+            || held.is_some_and(|(_, usage)| usage.any_held())
+    }
+
     /// Priority of a group; none where there is no such group.
     pub fn priority(&self, group: &GroupKey) -> Option<i32> {
         self.group(group).map(|fact| fact.priority)

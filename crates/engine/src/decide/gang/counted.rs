@@ -51,6 +51,13 @@ pub(super) fn sum(rooms: &[Room]) -> u64 {
     rooms.iter().map(|room| u64::from(room.count)).sum()
 }
 
+/// Of pieces the tightest with room for so many, else the one with most room.
+pub(super) fn tightest_of(pieces: &[Vec<Room>], wanted: usize) -> Option<&Vec<Room>> {
+    let room = |rooms: &&Vec<Room>| sum(rooms);
+    let holding = pieces.iter().filter(|rooms| room(rooms) >= wanted as u64).min_by_key(room);
+    holding.or_else(|| pieces.iter().max_by_key(room))
+}
+
 /// Fills domains of a level and below, of which there is room enough.
 fn below(
     tree: Option<&Tree>,

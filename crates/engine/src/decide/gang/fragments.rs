@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::super::trial::Trial;
-use crate::state::{Forest, NOWHERE, NodeDevices};
+use crate::state::{Forest, NOWHERE};
 
 /// Nodes in use, by domain.
 #[derive(Clone, Debug)]
@@ -115,13 +115,9 @@ impl Trial<'_> {
         all
     }
 
-    /// Whether anything scarce of a node is in use.
+    /// Whether anything scarce of a node is in use, with what it sees worked out.
     fn is_in_use(&mut self, slot: u32) -> bool {
         self.searched(|search, state| search.look_at_devices(state, slot));
-        let row = self.state.nodes.at(slot);
-        let is_scarce = |id: u16| self.state.scarce.get(usize::from(id)).copied().unwrap_or(false);
-        let held = row.devices.as_deref().and_then(NodeDevices::held);
-        row.ledger.scalars.iter().any(|scalar| is_scarce(scalar.id) && scalar.used != 0)
-            || held.is_some_and(|(_, usage)| usage.any_held())
+        self.state.is_in_use(slot)
     }
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::super::search::{Ask, Fit};
 use super::super::trial::{Found, Opening, Trial};
 use super::Class;
-use super::counted::{allowed, spread, sum};
+use super::counted::{allowed, spread, tightest_of};
 use super::rooms::{Room, Rooms, is_countable};
 use super::spans::{Spans, Width};
 use super::together::LOOKS_MAX;
@@ -247,7 +247,7 @@ impl Trial<'_> {
                 let one = std::slice::from_ref(opening);
                 let Some(class) = self.class(slot, one) else { return true };
                 let class = Class { wanted, ..class };
-                counted &= class.ask.around.is_none() && class.ask.mounts.is_none();
+                counted &= class.ask.is_alone();
                 let nodes = allowed(spans, opening, &all);
                 for Room { slot, most, .. } in self.rooms(&class, &nodes) {
                     let of = room.entry(slot).or_default();
@@ -383,9 +383,8 @@ impl Trial<'_> {
         let opening = class.opening();
         let rooms = self.rooms(&class, &allowed(spans, opening, place));
         let pieces = spans.pieces(opening, rooms);
-        // Of the domains that the rules allow the tightest.
-        let tightest = pieces.iter().filter(|rooms| sum(rooms) >= part.len() as u64);
-        let tightest = tightest.min_by_key(|rooms| sum(rooms))?;
+        // Of the domains that the rules allow the tightest; where none holds them, none is spread over.
+        let tightest = tightest_of(&pieces, part.len())?;
         let mut taken = spread(spans.tree(), tightest, class.wanted())?;
         let nodes = &self.state.nodes;
         taken.sort_by_cached_key(|(node, _)| spans.path(*node, nodes.key(*node)));

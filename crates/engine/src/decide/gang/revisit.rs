@@ -93,7 +93,7 @@ impl Trial<'_> {
         let Some((order, classes)) = self.ordered(slot, openings, spans) else {
             return Revisited::None(0);
         };
-        let apart = classes.iter().any(|class| !is_alone(&class.ask));
+        let apart = classes.iter().any(|class| !class.ask.is_alone());
         let asks: Vec<(Ask, u32)> = classes
             .iter()
             .map(|class| (class.ask.clone(), (class.to - class.from) as u32))
@@ -107,7 +107,7 @@ impl Trial<'_> {
             nodes: Vec::new(),
             left: Vec::new(),
             apart,
-            shared: asks.iter().any(|(ask, _)| shares(ask)),
+            shared: asks.iter().any(|(ask, _)| ask.request.shares_claims()),
             seats: Vec::new(),
             gone: FxHashSet::default(),
             steps: self.effort.steps / PART,
@@ -145,7 +145,7 @@ impl Trial<'_> {
             let mut class = Class {
                 from: 0,
                 to: 0,
-                counted: is_alone(&ask),
+                counted: ask.is_alone(),
                 ask,
                 room: vec![0; self.state.nodes.slots() as usize],
             };
@@ -335,7 +335,7 @@ impl Revisit<'_, '_> {
             let class = &self.classes[at];
             let known = class.room[slot as usize];
             // What a claim that is shared takes was taken from the first alone.
-            if !class.counted || known == 0 || shares(&class.ask) {
+            if !class.counted || known == 0 || class.ask.request.shares_claims() {
                 continue;
             }
             self.steps = self.steps.saturating_sub(1);
@@ -386,14 +386,4 @@ impl Revisit<'_, '_> {
         }
         self.gone.insert((self.seats.len(), first, there))
     }
-}
-
-/// Whether pods and volumes mean nothing to it.
-fn is_alone(ask: &Ask) -> bool {
-    ask.around.is_none() && ask.mounts.is_none()
-}
-
-/// Whether it uses claims that others use as well.
-fn shares(ask: &Ask) -> bool {
-    ask.request.claims.iter().any(|claim| claim.shared().is_some())
 }

@@ -9,15 +9,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::super::column::Ranks;
+use super::super::column::{Ranks, drop_oldest};
 use super::super::search::{Ask, Fit};
 use super::super::trial::{Opening, Trial};
 use super::Class;
 use super::together::Taking;
 use crate::cost::Cost;
 use crate::device::{Shape, UsageKey};
-use crate::facts::Request;
-use crate::name::Shared;
 use crate::policy::{Effort, Policy};
 use crate::state::{Charge, Forest, Ledger, State};
 
@@ -120,11 +118,6 @@ impl Rooms {
             sums: None,
             used: 0,
         }
-    }
-
-    /// How many answers it holds.
-    fn len(&self) -> usize {
-        self.cells.len()
     }
 
     /// What so many members cost on a node that takes them.
@@ -308,7 +301,7 @@ impl Trial<'_> {
             caches.asked += 1;
             rooms.used = caches.asked;
             caches.rooms.insert(request.clone(), rooms);
-            drop_oldest(&mut caches.rooms);
+            drop_oldest(&mut caches.rooms, |rooms| (rooms.cells.len(), rooms.used));
         }
         result
     }
@@ -396,8 +389,8 @@ impl Trial<'_> {
         let row = self.state.nodes.at(slot);
         let charge = &self.state.requests.at(ask.slot).charge;
         let is_asked = |id: u16| charge.scalars.iter().any(|(asked, _)| *asked == id);
-        let is_scarce = |id: u16| self.state.scarce.get(usize::from(id)).copied().unwrap_or(false);
-        let scalars = row.ledger.scalars.iter().filter(|s| is_scarce(s.id) || is_asked(s.id));
+        let counts = |id: u16| self.state.is_scarce(id) || is_asked(id);
+        let scalars = row.ledger.scalars.iter().filter(|s| counts(s.id));
         let devices = row.devices.as_deref();
         Kind {
             soft,
@@ -423,8 +416,7 @@ impl Trial<'_> {
 /// where claims are shared or allocated already, or where volumes and pods matter that they must be
 /// near or away from.
 pub(super) fn is_countable(ask: &Ask) -> bool {
-    let alone = ask.around.is_none() && ask.mounts.is_none() && ask.pinned.is_empty();
-    alone && ask.request.claims.iter().all(|claim| claim.shared().is_none())
+    ask.is_alone() && ask.pinned.is_empty() && !ask.request.shares_claims()
 }
 
 /// Where each of these stands when they are in order; equals stand together.
@@ -467,16 +459,4 @@ fn scalars(charge: &Charge, ledger: &Ledger, most: u32) -> u32 {
         (!by_devices).then_some((*asked, allocatable, used))
     });
     lines.fold(most, times)
-}
-
-/// Answers kept, over all requests, before those that were asked longest ago go.
-const CELLS_MAX: usize = 4_000_000;
-
-fn drop_oldest(all: &mut FxHashMap<Shared<Request>, Rooms>) {
-    let mut cells: usize = all.values().map(Rooms::len).sum();
-    while cells > CELLS_MAX && all.len() > 1 {
-        let oldest = all.iter().min_by_key(|(_, rooms)| rooms.used).map(|(key, _)| key.clone());
-        let Some(oldest) = oldest else { return };
-        cells -= all.remove(&oldest).map_or(0, |rooms| rooms.len());
-    }
 }

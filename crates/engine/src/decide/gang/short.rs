@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::super::search::{Ask, Fit};
 use super::super::trial::{Emptied, Opening, Trial};
-use super::counted::{allowed, sum};
+use super::counted::{allowed, tightest_of};
 use super::place::classes;
-use super::rooms::Room;
 use super::spans::{Named, Spans};
 use crate::decide::Caches;
 use crate::decision::{Example, Facts, GroupFacts, Segment, Tally, Verdict, Why};
@@ -308,13 +307,6 @@ impl Trial<'_> {
             Err(stopped) => self.object(request, opening, *stopped),
         }
     }
-}
-
-/// Of pieces the tightest with room for so many, else the one with most room.
-fn tightest_of(pieces: &[Vec<Room>], wanted: usize) -> Option<&Vec<Room>> {
-    let room = |rooms: &&Vec<Room>| sum(rooms);
-    let holding = pieces.iter().filter(|rooms| room(rooms) >= wanted as u64).min_by_key(room);
-    holding.or_else(|| pieces.iter().max_by_key(room))
 }
 
 /// The same account, as one of a member of this role.

@@ -174,7 +174,7 @@ impl Trial<'_> {
         let Cost { alternatives, devices, .. } = first.cost;
         let role = openings.first().map_or(0, |one| usize::from(one.role));
         let request = self.state.request(self.state.groups.at(group).requests[role]);
-        let shared = request.claims.iter().any(|claim| claim.shared().is_some());
+        let shared = request.shares_claims();
         let mut search = Together {
             group,
             slot,
