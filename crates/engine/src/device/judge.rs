@@ -94,13 +94,13 @@ pub(crate) fn lawful(
         }
         required(shape, &spec.align, &of)?;
     }
+    if pod_keeps_levels(shape, want, picks) { Ok(()) } else { Err(Breach::Align) }
+}
+
+/// Whether all of the pod's devices are as near to each other as the pod requires, if it gets any.
+fn pod_keeps_levels(shape: &Shape, want: &Want<'_>, picks: &[Pick]) -> bool {
     let of_pod = pods_devices(want, picks);
-    if !picks.is_empty()
-        && want.align.iter().any(|a| a.required && !aligned(shape, a.level, &of_pod))
-    {
-        return Err(Breach::Align);
-    }
-    Ok(())
+    picks.is_empty() || want.align.iter().all(|a| !a.required || aligned(shape, a.level, &of_pod))
 }
 
 /// All of the pod's devices, those of claims that were allocated before included.
@@ -337,7 +337,7 @@ pub(super) fn keeps_levels(shape: &Shape, want: &Want<'_>, picks: &[Pick]) -> bo
         let of: Vec<&Pick> = picks.iter().filter(|p| p.claim == *claim).collect();
         required(shape, &spec.align, &of).is_ok()
     });
-    claims && required(shape, want.align, &picks.iter().collect::<Vec<_>>()).is_ok()
+    claims && pod_keeps_levels(shape, want, picks)
 }
 
 fn required(shape: &Shape, aligns: &[Align], of: &[&Pick]) -> Result<(), Breach> {

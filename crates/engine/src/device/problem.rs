@@ -6,6 +6,7 @@
 //! be equal, must differ, or are counted.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use crate::facts::{
     Align, Alternative, Amount, AttributeValue, ClaimSpec, Constraint, Level, Traits,
@@ -499,15 +500,21 @@ impl<'a> Problem<'a> {
         let at = self.axes.len();
         let of_order = &value[..self.order.len()];
         let same = masks(self.words, of_order, usize::from(next), |v| v == OUT || v == IDLE);
+        // What the pod has already binds what it gets; where that is apart by itself, nothing will do.
+        let of_fixed = value[self.order.len()..].iter().filter(|_| kind == Kind::Near);
+        let mut bound: Vec<&Mask> = of_fixed.filter_map(|v| same.get(usize::from(*v))).collect();
+        let nothing = vec![0; self.words];
+        let of_fixed: BTreeSet<u16> = value[self.order.len()..].iter().copied().collect();
+        if kind == Kind::Near && of_fixed.iter().filter(|v| **v < next).count() > 1 {
+            bound.push(&nothing);
+        }
         let mut inside = 0;
         for line in self.lines.iter_mut().filter(|l| claim.is_none_or(|c| c == l.claim)) {
             inside += 1;
             for choice in &mut line.choices {
                 choice.axes.push(at);
-                for fixed in value[self.order.len()..].iter().filter(|_| kind == Kind::Near) {
-                    if let Some(same) = same.get(usize::from(*fixed)) {
-                        choice.fit.iter_mut().zip(same).for_each(|(fit, same)| *fit &= same);
-                    }
+                for allowed in &bound {
+                    choice.fit.iter_mut().zip(*allowed).for_each(|(fit, may)| *fit &= may);
                 }
             }
         }

@@ -175,3 +175,11 @@ fn reports_are_those_of_brute_force() {
         Ok(())
     });
 }
+
+/// Devices of an allocation that are apart by themselves, and a promised node beside members without.
+#[test]
+fn they_agree_where_they_once_did_not() {
+    for seed in [44_058, 65_114] {
+        for_worlds(seed..seed + 1, |world| against_brute_force(&BEST, world).map(|_| ()));
+    }
+}

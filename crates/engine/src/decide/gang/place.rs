@@ -198,6 +198,13 @@ impl Trial<'_> {
         is_countable(&class.ask) && !class.openings.iter().any(|opening| self.is_pinned(opening))
     }
 
+    /// Whether an opening may find a seat where others of its role find none: a node is promised to its
+    /// pod, or a claim of it is allocated already.
+    pub(super) fn stands_apart(&self, opening: &Opening) -> bool {
+        let promised = || self.state.promised_to(opening.pod.as_ref()?);
+        self.is_pinned(opening) || promised().is_some()
+    }
+
     /// Whether a claim of the opening's pod is allocated already.
     fn is_pinned(&self, opening: &Opening) -> bool {
         let member = opening.pod.as_ref().and_then(|pod| self.state.members.find(pod));

@@ -261,39 +261,50 @@ impl Trial<'_> {
         let mut seats = Vec::with_capacity(openings.len());
         let alike = spans.clone();
         for part in classes(openings, |one, other| alike.alike(one, other)) {
-            let some = self.seat_some(slot, part, spans, nodes);
-            let rest = part.len() - some.len();
-            seats.extend(some.into_iter().map(Some));
-            seats.extend((0..rest).map(|_| None));
+            seats.extend(self.seat_some(slot, part, spans, nodes));
         }
         seats
     }
 
-    /// Seats the first of these members, which are alike, as far as it goes.
+    /// Seats as many of these members, which are alike, as find a seat. Where one finds none, only those
+    /// still may that stand apart.
     fn seat_some(
         &mut self,
         slot: u32,
         part: &[Opening],
         spans: &mut Spans<'_>,
         nodes: &[u32],
-    ) -> Vec<(u32, Fit)> {
-        let Some(class) = self.class(slot, part) else { return Vec::new() };
-        if !self.is_countable(&class) {
-            let seat = |opening: &Opening| self.next_seat(slot, opening, spans, nodes);
-            return part.iter().map_while(seat).collect();
+    ) -> Seats {
+        let mut seats = Vec::with_capacity(part.len());
+        if let Some(class) = self.class(slot, part) {
+            let apart = part.iter().any(|opening| self.stands_apart(opening));
+            if apart || !self.is_countable(&class) {
+                let mut full = false;
+                for opening in part {
+                    let apart = self.stands_apart(opening);
+                    let seat = match full && !apart {
+                        true => None,
+                        false => self.next_seat(slot, opening, spans, nodes),
+                    };
+                    full |= seat.is_none() && !apart;
+                    seats.push(seat);
+                }
+                return seats;
+            }
+            let opening = class.opening();
+            let rooms = self.rooms(&class, &allowed(spans, opening, nodes));
+            let pieces = spans.pieces(opening, rooms);
+            let piece = tightest_of(&pieces, part.len());
+            let rooms = piece.into_iter().flatten();
+            let places = rooms.flat_map(|room| (0..room.count).map(|_| room.slot));
+            for (opening, node) in part.iter().zip(places) {
+                let Some(fit) = self.fit_there(slot, opening, node) else { break };
+                self.take(slot, opening, node, fit.clone());
+                spans.seat(opening, node, &fit.cost, true);
+                seats.push(Some((node, fit)));
+            }
         }
-        let opening = class.opening();
-        let rooms = self.rooms(&class, &allowed(spans, opening, nodes));
-        let pieces = spans.pieces(opening, rooms);
-        let Some(piece) = tightest_of(&pieces, part.len()) else { return Vec::new() };
-        let places = piece.iter().flat_map(|room| (0..room.count).map(|_| room.slot));
-        let mut seats = Vec::new();
-        for (opening, node) in part.iter().zip(places) {
-            let Some(fit) = self.fit_there(slot, opening, node) else { break };
-            self.take(slot, opening, node, fit.clone());
-            spans.seat(opening, node, &fit.cost, true);
-            seats.push((node, fit));
-        }
+        seats.resize_with(part.len(), || None);
         seats
     }
 
