@@ -76,14 +76,16 @@ pub(crate) struct Left {
     pub(crate) archives: Vec<String>,
     /// Archives in archives, in order.
     pub(crate) nested: Vec<String>,
+    /// What gzip packed, with something at the end that it did not make, in order.
+    pub(crate) trailing: Vec<String>,
 }
 
 impl Left {
     /// Takes over what of a file is not read.
-    fn rest(&mut self, path: &Path, rest: Rest) {
+    fn rest(&mut self, rest: Rest) {
         self.nested.extend(rest.archives);
-        let lost = rest.cut.map(|error| Unreadable { path: path.display().to_string(), error });
-        self.lost.extend(lost);
+        self.lost.extend(rest.lost);
+        self.trailing.extend(rest.trailing);
     }
 }
 
@@ -182,13 +184,13 @@ impl Files {
                 Input::Stdin => {
                     let path = Path::new("-");
                     let read = packed::read(path, io::stdin().lock(), 0, Came::Named, &mut sink);
-                    left.rest(path, at(path, read)?);
+                    left.rest(at(path, read)?);
                 }
                 Input::File(path, size, came) => {
                     let read = fs::File::open(path)
                         .and_then(|file| packed::read(path, file, *size, *came, &mut sink));
                     match (at(path, read), came) {
-                        (Ok(rest), _) => left.rest(path, rest),
+                        (Ok(rest), _) => left.rest(rest),
                         (Err(unreadable), Came::Found) => left.lost.push(unreadable),
                         (Err(unreadable), Came::Named) => return Err(unreadable),
                     }

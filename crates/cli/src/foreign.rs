@@ -67,6 +67,12 @@ impl Foreign {
             let message = format!("This can't be read: {error}. The rest of the input is.");
             findings.push(of_file("error", path, message), None);
         }
+        for path in &left.trailing {
+            let message = "After the end of what gzip packed stands something that is not packed. It \
+                           is left out, as `gzip -d` leaves it out. If it belongs to the file, pack \
+                           it as well.";
+            findings.push(of_file("warning", path, message.to_owned()), None);
+        }
         // What is in one that lies in another lies nowhere else.
         if let Some(first) = left.nested.first() {
             let these = match left.nested.len() {

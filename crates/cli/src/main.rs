@@ -10,6 +10,7 @@ mod exit;
 mod files;
 mod findings;
 mod foreign;
+mod gzip;
 mod input;
 mod launch;
 mod lint;

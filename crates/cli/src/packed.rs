@@ -3,15 +3,15 @@
 //! otherwise, and what kubectl prints for people, is
 //! refused with what to do instead. Opening files is left to others.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-
-use flate2::bufread::MultiGzDecoder;
 
 use phalanx_objects::read::is_notice;
 
-use crate::files::{Came, Text};
+use crate::files::{Came, Text, Unreadable};
+use crate::gzip::{GZIP, Streams};
 
 /// The endings of files that hold objects.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
@@ -25,9 +25,6 @@ const OTHERS: [&str; 20] = [
 /// How the logs of a container begin and end in a dump that is printed as one text.
 const LOGS_START: &str = "==== START logs for container ";
 const LOGS_END: &str = "==== END logs for container ";
-
-/// How a gzip stream begins.
-const GZIP: [u8; 2] = [0x1F, 0x8B];
 
 /// How often a text may be packed by gzip.
 const GZIP_MOST: usize = 4;
@@ -147,18 +144,28 @@ pub(crate) fn begins_like_objects(head: &[u8]) -> bool {
     first.is_some_and(|line| keys.iter().any(|key| line.starts_with(key)))
 }
 
-/// What of an archive is not read.
+/// What of a file is not read.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
     /// Archives in it, in order: they are not opened.
     pub(crate) archives: Vec<String>,
-    /// Why what follows what was handed out is missing.
-    pub(crate) cut: Option<io::Error>,
+    /// What in it can't be read, and why: files in an archive, or what follows where it breaks off.
+    pub(crate) lost: Vec<Unreadable>,
+    /// What was unpacked but for something at its end that gzip did not make.
+    pub(crate) trailing: Vec<String>,
+}
+
+impl Rest {
+    fn add(&mut self, other: Self) {
+        self.archives.extend(other.archives);
+        self.lost.extend(other.lost);
+        self.trailing.extend(other.trailing);
+    }
 }
 
 /// Reads a stream to its end and hands out the texts in it. `size` is how many bytes it has, as far
-/// as that is known: a text for which there is room need not be moved as it grows. Gives what of an
-/// archive is not read.
+/// as that is known: a text for which there is room need not be moved as it grows. Gives what of it is
+/// not read.
 pub(crate) fn read(
     path: &Path,
     mut stream: impl Read,
@@ -171,6 +178,8 @@ pub(crate) fn read(
     if !begins.starts_with(&GZIP) {
         return plain(path, stream, size, came, sink);
     }
+    let trailing = Cell::new(false);
+    let unpack = |packed| Box::new(Streams::new(packed, &trailing)) as Box<dyn Read + '_>;
     let mut unpacked = unpack(Box::new(stream)).take(UNPACKED_MOST);
     for _ in 1..GZIP_MOST {
         let begins = head(&mut unpacked).map_err(|error| cut_off(path, error))?;
@@ -181,12 +190,16 @@ pub(crate) fn read(
             break;
         }
     }
-    let rest = plain(path, &mut unpacked, 0, came, sink).map_err(|error| cut_off(path, error))?;
+    let mut rest =
+        plain(path, &mut unpacked, 0, came, sink).map_err(|error| cut_off(path, error))?;
     if unpacked.limit() == 0 {
         return Err(io::Error::other(format!(
             "unpacked it is larger than {} GiB; unpack it and give the files",
             UNPACKED_MOST >> 30
         )));
+    }
+    if trailing.get() {
+        rest.trailing.push(path.display().to_string());
     }
     Ok(rest)
 }
@@ -201,10 +214,6 @@ fn cut_off(path: &Path, error: io::Error) -> io::Error {
         "it is cut off: it ends before the text that is packed in it does, and nothing of it is read; \
          get the whole file again (`gzip -t {name}` says whether it is whole)"
     ))
-}
-
-fn unpack<'a>(stream: Box<dyn Read + 'a>) -> Box<dyn Read + 'a> {
-    Box::new(MultiGzDecoder::new(BufReader::new(stream)))
 }
 
 /// Reads what is not packed, or not any more.
@@ -360,7 +369,8 @@ impl<R: Read> Read for Ending<R> {
 }
 
 /// Reads the files of an archive in the order in which a directory would be read, and of one that is
-/// broken those before that; gives the archives in it, which are not opened there either.
+/// broken those before that; a file that can't be read costs only itself. Archives in it are not opened
+/// there either.
 fn archive(path: &Path, stream: impl Read, sink: &mut impl FnMut(Text<'_>)) -> io::Result<Rest> {
     let mut archive = Archive::default();
     let mut stream = Ending { stream, ended: false };
@@ -379,8 +389,18 @@ fn archive(path: &Path, stream: impl Read, sink: &mut impl FnMut(Text<'_>)) -> i
         return Err(io::Error::other(message));
     }
     texts.sort();
+    let mut rest = Rest { archives, ..Rest::default() };
     for (inner, bytes) in texts {
-        read(&path.join(inner), bytes.as_slice(), bytes.len() as u64, Came::Found, sink)?;
+        let inner = path.join(inner);
+        match read(&inner, bytes.as_slice(), bytes.len() as u64, Came::Found, sink) {
+            Ok(of) => rest.add(of),
+            Err(error) => rest.lost.push(lost(&inner, error)),
+        }
     }
-    Ok(Rest { archives, cut })
+    rest.lost.extend(cut.map(|error| lost(path, error)));
+    Ok(rest)
+}
+
+fn lost(path: &Path, error: io::Error) -> Unreadable {
+    Unreadable { path: path.display().to_string(), error }
 }

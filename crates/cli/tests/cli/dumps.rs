@@ -211,6 +211,47 @@ fn an_archive_that_is_cut_off_is_read_as_far_as_it_goes() {
     run(&["plan", "-f", &text]).code(2).complains(&["it is cut off", "gzip -t nodes.json.gz"]);
 }
 
+/// Of a good archive a file that breaks off costs only itself.
+#[test]
+fn a_packed_file_that_breaks_off_in_an_archive_spares_those_beside_it() {
+    let scratch = Scratch::new();
+    let (node, pod) = (NODE.as_bytes(), packed(POD.as_bytes()));
+    let half = packed_half(POD.replace("name: a", "name: b").as_bytes());
+    let files = [("a.yaml", node), ("b.yaml.gz", &half), ("c.yaml.gz", &pod)];
+    let path = scratch.bytes("all.tar", &archive(&files));
+    let ran = run(&["plan", "-f", &path]).code(1);
+    ran.says(&["default/a", "all.tar/b.yaml.gz: This can't be read: it is cut off"]);
+    let path = scratch.bytes("whole.tar", &archive(&[files[0], files[2]]));
+    run(&["plan", "-f", &path]).code(0).says(&["default/a"]);
+    let path = scratch.bytes("none.tar", &archive(&[files[1]]));
+    run(&["plan", "-f", &path]).code(2).complains(&["none.tar/b.yaml.gz", "holds no object"]);
+}
+
+/// gzip itself reads on where another stream follows, and leaves out what is none.
+#[test]
+fn what_follows_a_packed_text_is_left_out_and_said_unless_it_is_filling() {
+    let scratch = Scratch::new();
+    let (node, pod) = (packed(NODE.as_bytes()), packed(b"---\n"));
+    let pod = [pod, packed(POD.as_bytes())].concat();
+    for (filling, said) in
+        [(&b""[..], false), (&[0; 700], false), (b"\0x", true), (b"garbage", true)]
+    {
+        let text = [node.as_slice(), &pod, filling].concat();
+        let path = scratch.bytes("all.yaml.gz", &text);
+        let document = run(&["plan", "-f", &path, "-o", "json"]).code(0).json();
+        assert_eq!(pod_of(&document), "n1");
+        let findings = document["findings"].as_array().unwrap();
+        let told = findings.iter().filter(|f| f["message"].as_str().unwrap().contains("gzip"));
+        let told: Vec<_> = told.collect();
+        assert_eq!(told.len(), usize::from(said), "{findings:?}");
+        assert!(told.iter().all(|f| f["severity"] == "warning" && f["file"] == path.as_str()));
+    }
+}
+
+fn pod_of(document: &serde_json::Value) -> &str {
+    pod(document, "default/a")["node"].as_str().unwrap()
+}
+
 fn packed_half(text: &[u8]) -> Vec<u8> {
     let mut all = packed(text);
     all.truncate(all.len() / 2);
