@@ -23,7 +23,7 @@ use crate::workload::{Workload, WorkloadKind};
 
 /// Declares the kinds that are read: the enums and their tables from one list.
 macro_rules! kinds {
-    ($( $(#[$meta:meta])* $name:ident: $api_version:literal, $scope:ident; )*) => {
+    ($( $(#[$meta:meta])* $name:ident: $api_version:literal $(| $older:literal)*, $scope:ident; )*) => {
         /// The kind of an object that is read.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
@@ -69,6 +69,17 @@ macro_rules! kinds {
                     $( Self::$name => $api_version, )*
                     Self::Workload(kind) => kind.versions()[0],
                     Self::Scheduling(kind) => kind.versions()[0],
+                }
+            }
+
+            /// Groups and versions in which objects of the kind are read, that of
+            /// [`api_version`](Self::api_version) first.
+            #[must_use]
+            pub const fn versions(self) -> &'static [&'static str] {
+                match self {
+                    $( Self::$name => &[$api_version $(, $older)*], )*
+                    Self::Workload(kind) => kind.versions(),
+                    Self::Scheduling(kind) => kind.versions(),
                 }
             }
 
@@ -158,15 +169,15 @@ kinds! {
     /// What a namespace may use.
     ResourceQuota: "v1", Namespaced;
     /// A slice of a pool of devices.
-    ResourceSlice: "resource.k8s.io/v1", Cluster;
+    ResourceSlice: "resource.k8s.io/v1" | "resource.k8s.io/v1beta2" | "resource.k8s.io/v1beta1", Cluster;
     /// A claim of devices.
-    ResourceClaim: "resource.k8s.io/v1", Namespaced;
+    ResourceClaim: "resource.k8s.io/v1" | "resource.k8s.io/v1beta2" | "resource.k8s.io/v1beta1", Namespaced;
     /// A template of claims.
-    ResourceClaimTemplate: "resource.k8s.io/v1", Namespaced;
+    ResourceClaimTemplate: "resource.k8s.io/v1" | "resource.k8s.io/v1beta2" | "resource.k8s.io/v1beta1", Namespaced;
     /// A class of devices.
-    DeviceClass: "resource.k8s.io/v1", Cluster;
+    DeviceClass: "resource.k8s.io/v1" | "resource.k8s.io/v1beta2" | "resource.k8s.io/v1beta1", Cluster;
     /// A rule that taints devices.
-    DeviceTaintRule: "resource.k8s.io/v1", Cluster;
+    DeviceTaintRule: "resource.k8s.io/v1" | "resource.k8s.io/v1beta2" | "resource.k8s.io/v1alpha3", Cluster;
     /// A volume.
     PersistentVolume: "v1", Cluster;
     /// A claim of a volume.

@@ -43,7 +43,7 @@ pub(super) fn unread(api_version: &str, kind: &str) -> (Severity, String) {
     if let Some(known) = named().find(|known| group_of(known.api_version()) == group) {
         let message = format!(
             "Objects of kind {kind} are read in {}, and not in {api_version}: {aside}.",
-            versions(known).join(" and ")
+            known.versions().join(" and ")
         );
         return (Severity::Warning, message);
     }
@@ -85,41 +85,6 @@ pub(super) fn unread(api_version: &str, kind: &str) -> (Severity, String) {
         (Severity::Warning, format!("Objects of kind {kind} ({api_version}) are not read"))
     };
     (severity, format!("{what}: {aside}. Write {instead}, if that is meant."))
-}
-
-/// Groups and versions in which a kind is read, newest first.
-fn versions(kind: Kind) -> Vec<&'static str> {
-    match kind {
-        Kind::Workload(kind) => kind.versions().to_vec(),
-        Kind::Scheduling(kind) => kind.versions().to_vec(),
-        Kind::ResourceSlice
-        | Kind::ResourceClaim
-        | Kind::ResourceClaimTemplate
-        | Kind::DeviceClass => {
-            vec!["resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"]
-        }
-        Kind::DeviceTaintRule => {
-            vec!["resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1alpha3"]
-        }
-        Kind::Node
-        | Kind::Pod
-        | Kind::Namespace
-        | Kind::Service
-        | Kind::ReplicationController
-        | Kind::ServiceAccount
-        | Kind::PriorityClass
-        | Kind::RuntimeClass
-        | Kind::LimitRange
-        | Kind::ResourceQuota
-        | Kind::PersistentVolume
-        | Kind::PersistentVolumeClaim
-        | Kind::StorageClass
-        | Kind::CSINode
-        | Kind::CSIDriver
-        | Kind::CSIStorageCapacity
-        | Kind::VolumeAttachment
-        | Kind::NodeTopology => vec![kind.api_version()],
-    }
 }
 
 fn group_of(api_version: &str) -> &str {

@@ -5,7 +5,8 @@
 
 use super::tree::{Node, Path, Place, Step, Value, parse_path};
 use crate::object::{Kind, Object};
-use crate::workload::WorkloadKind;
+use crate::scheduling::SchedulingKind;
+use crate::workload::{Workload, WorkloadKind};
 
 /// A field that is nearly a known one.
 pub(super) struct Near {
@@ -44,6 +45,26 @@ enum Form {
     Request,
     Exactly,
     Alternative,
+    PodGroup,
+    CompositePodGroup,
+    Templates,
+    PodGroupTemplate,
+    CompositePodGroupTemplate,
+    Policy,
+    CompositePolicy,
+    Gang,
+    CompositeGang,
+    Constraints,
+    Level,
+    PeerPodGroup,
+    VolcanoJob,
+    VolcanoTask,
+    RayCluster,
+    RayHead,
+    RayWorkers,
+    TrainJob,
+    Trainer,
+    Clique,
 }
 
 impl Form {
@@ -136,6 +157,63 @@ impl Form {
                 "allocationMode capacity count derivedAttributes deviceClassName name selectors \
                  tolerations"
             }
+            Self::PodGroup => {
+                "disruptionMode parentCompositePodGroupName preemptionPolicy priority \
+                 priorityClassName resourceClaims schedulingConstraints schedulingPolicy workloadRef"
+            }
+            Self::CompositePodGroup => {
+                "disruptionMode parentCompositePodGroupName preemptionPolicy priority \
+                 priorityClassName schedulingConstraints schedulingPolicy workloadRef"
+            }
+            // Its first version had `podGroups`, and is written as the newest.
+            Self::Templates => {
+                "compositePodGroupTemplates controllerRef podGroupTemplates podGroups"
+            }
+            Self::PodGroupTemplate => {
+                "disruptionMode name preemptionPolicy priority priorityClassName resourceClaims \
+                 schedulingConstraints schedulingPolicy"
+            }
+            Self::CompositePodGroupTemplate => {
+                "compositePodGroupTemplates disruptionMode name podGroupTemplates preemptionPolicy \
+                 priority priorityClassName schedulingConstraints schedulingPolicy"
+            }
+            Self::Policy | Self::CompositePolicy => "basic gang",
+            Self::Gang => "minCount",
+            Self::CompositeGang => "minGroupCount",
+            Self::Constraints => "topology",
+            Self::Level => "key",
+            // Of the coscheduling plugin, Volcano and KAI.
+            Self::PeerPodGroup => {
+                "markUnschedulable minMember minResources minSubGroup minTaskMember \
+                 networkTopology preemptibility priorityClassName queue scheduleTimeoutSeconds \
+                 schedulingBackoff subGroupPolicy subGroups topologyConstraint"
+            }
+            Self::VolcanoJob => {
+                "maxRetry minAvailable minSuccess networkTopology plugins policies priorityClassName \
+                 queue runningEstimate schedulerName tasks ttlSecondsAfterFinished volumes"
+            }
+            Self::VolcanoTask => {
+                "dependsOn maxRetry minAvailable name partitionPolicy policies replicas template \
+                 topologyPolicy"
+            }
+            Self::RayCluster => {
+                "authOptions autoscalerOptions enableInTreeAutoscaling gcsFaultToleranceOptions \
+                 headGroupSpec headServiceAnnotations managedBy rayVersion suspend upgradeStrategy \
+                 workerGroupSpecs"
+            }
+            Self::RayHead => {
+                "enableIngress headService labels rayStartParams resources serviceType template"
+            }
+            Self::RayWorkers => {
+                "groupName idleTimeoutSeconds labels maxReplicas minReplicas numOfHosts \
+                 rayStartParams replicas resources scaleStrategy suspend template"
+            }
+            Self::TrainJob => {
+                "activeDeadlineSeconds annotations initializer labels managedBy podSpecOverrides \
+                 podTemplateOverrides runtimePatches runtimeRef suspend trainer"
+            }
+            Self::Trainer => "args command env image numNodes numProcPerNode resourcesPerNode",
+            Self::Clique => "autoScalingConfig minAvailable podSpec replicas roleName startsAfter",
         }
     }
 
@@ -168,6 +246,23 @@ impl Form {
             Self::Request => "a request",
             Self::Exactly => "`exactly` of a request",
             Self::Alternative => "an alternative of `firstAvailable`",
+            Self::PodGroup | Self::PeerPodGroup => "the spec of a PodGroup",
+            Self::CompositePodGroup => "the spec of a CompositePodGroup",
+            Self::Templates => "the spec of a Workload",
+            Self::PodGroupTemplate => "a template of a PodGroup",
+            Self::CompositePodGroupTemplate => "a template of a CompositePodGroup",
+            Self::Policy | Self::CompositePolicy => "`schedulingPolicy`",
+            Self::Gang | Self::CompositeGang => "`gang`",
+            Self::Constraints => "`schedulingConstraints`",
+            Self::Level => "an entry of `topology`",
+            Self::VolcanoJob => "the spec of the job",
+            Self::VolcanoTask => "a task of the job",
+            Self::RayCluster => "the spec of a RayCluster",
+            Self::RayHead => "`headGroupSpec`",
+            Self::RayWorkers => "an entry of `workerGroupSpecs`",
+            Self::TrainJob => "the spec of a TrainJob",
+            Self::Trainer => "`trainer`",
+            Self::Clique => "the spec of a clique",
         }
     }
 
@@ -191,7 +286,30 @@ impl Form {
             Self::Kubeflow | Self::RunPolicy | Self::Replicas => {
                 &[Self::Kubeflow, Self::RunPolicy, Self::Replicas]
             }
-            Self::Object | Self::Meta | Self::Roles => &[],
+            Self::PodGroup | Self::Policy | Self::Gang | Self::Constraints | Self::Level => {
+                &[Self::PodGroup, Self::Policy, Self::Gang, Self::Constraints, Self::Level]
+            }
+            Self::CompositePodGroup | Self::CompositePolicy | Self::CompositeGang => &[
+                Self::CompositePodGroup,
+                Self::CompositePolicy,
+                Self::CompositeGang,
+                Self::Constraints,
+            ],
+            Self::Object
+            | Self::Meta
+            | Self::Roles
+            | Self::Templates
+            | Self::PodGroupTemplate
+            | Self::CompositePodGroupTemplate
+            | Self::PeerPodGroup
+            | Self::VolcanoJob
+            | Self::VolcanoTask
+            | Self::RayCluster
+            | Self::RayHead
+            | Self::RayWorkers
+            | Self::TrainJob
+            | Self::Trainer
+            | Self::Clique => &[],
             Self::Claim | Self::Devices | Self::Request | Self::Exactly | Self::Alternative => {
                 &[Self::Claim, Self::Devices, Self::Request, Self::Exactly, Self::Alternative]
             }
@@ -221,7 +339,38 @@ impl Form {
                 | Self::Request
                 | Self::Exactly
                 | Self::Alternative
+                | Self::PodGroup
+                | Self::CompositePodGroup
+                | Self::Templates
+                | Self::PodGroupTemplate
+                | Self::CompositePodGroupTemplate
+                | Self::Policy
+                | Self::CompositePolicy
+                | Self::Gang
+                | Self::CompositeGang
+                | Self::Constraints
+                | Self::Level
         )
+    }
+
+    /// The form of the spec of an object about groups or places, where it is known. Versions that are
+    /// gone had other fields.
+    fn of_scheduling(kind: SchedulingKind, version: &str) -> Option<Self> {
+        let is_new = version.ends_with("/v1beta1") || version.ends_with("/v1alpha3");
+        match kind {
+            SchedulingKind::PodGroup => is_new.then_some(Self::PodGroup),
+            SchedulingKind::CompositePodGroup => is_new.then_some(Self::CompositePodGroup),
+            SchedulingKind::Templates => is_new.then_some(Self::Templates),
+            SchedulingKind::Coscheduling
+            | SchedulingKind::VolcanoPodGroup
+            | SchedulingKind::KaiPodGroup => Some(Self::PeerPodGroup),
+            SchedulingKind::KueueWorkload
+            | SchedulingKind::PodGang
+            | SchedulingKind::KueueTopology
+            | SchedulingKind::KaiTopology
+            | SchedulingKind::HyperNode
+            | SchedulingKind::ComputeDomain => None,
+        }
     }
 
     /// The form of a workload's spec, where it is known.
@@ -241,13 +390,13 @@ impl Form {
             | WorkloadKind::XgBoostJob
             | WorkloadKind::PaddleJob
             | WorkloadKind::JaxJob => Some(Self::Kubeflow),
-            WorkloadKind::TrainJob
-            | WorkloadKind::TrainingRuntime
+            WorkloadKind::TrainJob => Some(Self::TrainJob),
+            WorkloadKind::RayCluster => Some(Self::RayCluster),
+            WorkloadKind::VolcanoJob => Some(Self::VolcanoJob),
+            WorkloadKind::TrainingRuntime
             | WorkloadKind::ClusterTrainingRuntime
-            | WorkloadKind::RayCluster
             | WorkloadKind::RayJob
             | WorkloadKind::RayService
-            | WorkloadKind::VolcanoJob
             | WorkloadKind::PodCliqueSet
             | WorkloadKind::AppWrapper => None,
         }
@@ -286,6 +435,34 @@ impl Form {
             (Self::Devices, "requests") => Some(Self::Request),
             (Self::Request, "exactly") => Some(Self::Exactly),
             (Self::Request, "firstAvailable") => Some(Self::Alternative),
+            (
+                Self::PodGroup
+                | Self::CompositePodGroup
+                | Self::PodGroupTemplate
+                | Self::CompositePodGroupTemplate,
+                "schedulingConstraints",
+            ) => Some(Self::Constraints),
+            (Self::PodGroup | Self::PodGroupTemplate, "schedulingPolicy") => Some(Self::Policy),
+            (Self::CompositePodGroup | Self::CompositePodGroupTemplate, "schedulingPolicy") => {
+                Some(Self::CompositePolicy)
+            }
+            (Self::Policy, "gang") => Some(Self::Gang),
+            (Self::CompositePolicy, "gang") => Some(Self::CompositeGang),
+            (Self::Constraints, "topology") => Some(Self::Level),
+            (Self::PodGroup | Self::PodGroupTemplate, "resourceClaims") => Some(Self::PodClaim),
+            (Self::Templates | Self::CompositePodGroupTemplate, "podGroupTemplates") => {
+                Some(Self::PodGroupTemplate)
+            }
+            (Self::Templates | Self::CompositePodGroupTemplate, "compositePodGroupTemplates") => {
+                Some(Self::CompositePodGroupTemplate)
+            }
+            (Self::VolcanoJob, "tasks") => Some(Self::VolcanoTask),
+            (Self::RayCluster, "headGroupSpec") => Some(Self::RayHead),
+            (Self::RayCluster, "workerGroupSpecs") => Some(Self::RayWorkers),
+            (Self::VolcanoTask | Self::RayHead | Self::RayWorkers, "template") => {
+                Some(Self::Template)
+            }
+            (Self::TrainJob, "trainer") => Some(Self::Trainer),
             _ => None,
         }
     }
@@ -295,7 +472,11 @@ impl Form {
 pub(super) const fn knows(kind: Kind) -> bool {
     matches!(
         kind,
-        Kind::Pod | Kind::ResourceClaim | Kind::ResourceClaimTemplate | Kind::Workload(_)
+        Kind::Pod
+            | Kind::ResourceClaim
+            | Kind::ResourceClaimTemplate
+            | Kind::Workload(_)
+            | Kind::Scheduling(_)
     )
 }
 
@@ -313,19 +494,34 @@ pub(super) fn misspelt(object: &Object, tree: &Node) -> Vec<Near> {
         let way = if object.kind() == Kind::ResourceClaimTemplate { "spec.spec" } else { "spec" };
         at(parse_path(way), Form::Claim);
     }
+    let version = tree.get("apiVersion").and_then(Node::as_str);
     if let Object::Workload(workload) = object {
         at(Path::new(), Form::Object);
         if let Some(form) = Form::of_spec(workload.kind()) {
             at(parse_path("spec"), form);
         }
+        if let Workload::RayJob(_) = workload {
+            at(parse_path("spec.rayClusterSpec"), Form::RayCluster);
+        } else if let Workload::RayService(_) = workload {
+            at(parse_path("spec.rayClusterConfig"), Form::RayCluster);
+        } else if let Workload::PodCliqueSet(set) = workload {
+            for index in 0..set.spec.template.cliques.len() {
+                let path = format!("spec.template.cliques[{index}].spec");
+                at(parse_path(&path), Form::Clique);
+            }
+        }
     } else if object.kind() == Kind::Pod {
         at(Path::new(), Form::Object);
+    } else if let Object::Scheduling(of) = object
+        && let Some(form) = Form::of_scheduling(of.kind(), version.unwrap_or_default())
+    {
+        at(Path::new(), Form::Object);
+        at(parse_path("spec"), form);
     }
     for part in object.pod_parts() {
         at(parse_path(&part.at), Form::Pod);
     }
-    let version = tree.get("apiVersion").and_then(Node::as_str);
-    if version.is_some_and(|version| version.ends_with("/v1beta1")) {
+    if version.is_some_and(|version| version == "resource.k8s.io/v1beta1") {
         found.retain(|near| !is_old(&near.path));
     }
     found
@@ -389,10 +585,14 @@ fn unknown(form: Form, key: &str) -> Option<String> {
         return None;
     }
     let Some(meant) = meant(form, key) else {
-        let message = format!(
-            "The field `{key}` is not known here: {} has none that is nearly so. {REFUSED}",
-            form.words()
-        );
+        let fields: Vec<&str> = form.fields().split_ascii_whitespace().collect();
+        let has = match fields.as_slice() {
+            [only] => format!("only `{only}`"),
+            [one, other] => format!("only `{one}` and `{other}`"),
+            _ => "none that is nearly so".to_owned(),
+        };
+        let message =
+            format!("The field `{key}` is not known here: {} has {has}. {REFUSED}", form.words());
         return form.is_whole().then_some(message);
     };
     Some(format!(

@@ -15,7 +15,7 @@ use crate::storage::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
     VolumeAttachment,
 };
-use crate::topology::{API_VERSION, NodeTopology};
+use crate::topology::NodeTopology;
 
 /// A kind in the version in which it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,46 +109,11 @@ fn typed<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D
 impl Layout {
     /// The layout of a kind in a group and version; none if it is not read.
     fn find(kind: Kind, api_version: &str) -> Option<Self> {
-        Some(match kind {
-            Kind::ResourceSlice
-            | Kind::ResourceClaim
-            | Kind::ResourceClaimTemplate
-            | Kind::DeviceClass => match api_version.strip_prefix("resource.k8s.io/")? {
-                "v1" | "v1beta2" => Layout::Current,
-                "v1beta1" => Layout::Beta1,
-                _ => return None,
-            },
-            Kind::DeviceTaintRule => match api_version.strip_prefix("resource.k8s.io/")? {
-                "v1" | "v1beta2" => Layout::Current,
-                "v1alpha3" => Layout::Alpha3,
-                _ => return None,
-            },
-            Kind::NodeTopology => (api_version == API_VERSION).then_some(Layout::Current)?,
-            Kind::Node
-            | Kind::Pod
-            | Kind::Namespace
-            | Kind::Service
-            | Kind::ReplicationController
-            | Kind::ServiceAccount
-            | Kind::PriorityClass
-            | Kind::RuntimeClass
-            | Kind::LimitRange
-            | Kind::ResourceQuota
-            | Kind::PersistentVolume
-            | Kind::PersistentVolumeClaim
-            | Kind::StorageClass
-            | Kind::CSINode
-            | Kind::CSIDriver
-            | Kind::CSIStorageCapacity
-            | Kind::VolumeAttachment => {
-                (api_version == kind.api_version()).then_some(Layout::Current)?
-            }
-            Kind::Workload(kind) => {
-                kind.versions().contains(&api_version).then_some(Layout::Current)?
-            }
-            Kind::Scheduling(kind) => {
-                kind.versions().contains(&api_version).then_some(Layout::Current)?
-            }
+        let read = kind.versions().iter().find(|version| **version == api_version)?;
+        Some(match *read {
+            "resource.k8s.io/v1beta1" => Self::Beta1,
+            "resource.k8s.io/v1alpha3" => Self::Alpha3,
+            _ => Self::Current,
         })
     }
 }

@@ -566,6 +566,77 @@ fn a_field_that_is_nearly_a_known_one_is_named() {
     assert!(found.len() == 1 && found[0].contains("`exactly` of a request has it"), "{found:?}");
 }
 
+/// Kubernetes' own kinds of groups have no other fields; those of others may have more in another
+/// version, and only what is nearly a known one is told.
+#[test]
+fn fields_of_groups_and_of_custom_workloads_are_known() {
+    let found = |version: &str, kind: &str, spec: &str| {
+        let text = format!(
+            "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: g}}\nspec: {{{spec}}}\n"
+        );
+        items(text.as_bytes())
+    };
+    let (beta, alpha) = ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3");
+    let ray = "ray.io/v1";
+    let cases = [
+        (
+            beta,
+            "PodGroup",
+            "schedulingPolicy: {gang: {minimumCount: 2}}",
+            "`gang` has only `minCount`.",
+        ),
+        (alpha, "PodGroup", "schedulingPolicy: {gang: {minCont: 2}}", "write `minCount`"),
+        (beta, "PodGroup", "minCount: 2", "`gang` has it, the spec of a PodGroup has not"),
+        (
+            beta,
+            "PodGroup",
+            "schedulingConstraints: {topologies: []}",
+            "`schedulingConstraints` has only `topology`.",
+        ),
+        (
+            alpha,
+            "CompositePodGroup",
+            "schedulingPolicy: {gang: {minCount: 2}}",
+            "only `minGroupCount`",
+        ),
+        (
+            beta,
+            "Workload",
+            "podGroupTemplates: [{name: a, policy: {}}]",
+            "a template of a PodGroup has none",
+        ),
+        ("scheduling.volcano.sh/v1beta1", "PodGroup", "minMembers: 2", "write `minMember`"),
+        ("batch.volcano.sh/v1alpha1", "Job", "minAvailabel: 2", "write `minAvailable`"),
+        ("batch.volcano.sh/v1alpha1", "Job", "tasks: [{replica: 2}]", "write `replicas`"),
+        (ray, "RayCluster", "workerGroupSpecs: [{replica: 2}]", "write `replicas`"),
+        (ray, "RayJob", "rayClusterSpec: {headGroupSpecs: {}}", "write `headGroupSpec`"),
+        ("trainer.kubeflow.org/v1alpha1", "TrainJob", "trainer: {numNode: 2}", "write `numNodes`"),
+        (
+            "grove.io/v1alpha1",
+            "PodCliqueSet",
+            "template: {cliques: [{name: a, spec: {replica: 2}}]}",
+            "write `replicas`",
+        ),
+    ];
+    for (version, kind, spec, part) in cases {
+        let found = found(version, kind, spec);
+        assert!(found.len() == 1 && found[0].contains(part), "{kind} {spec}: {found:?}");
+    }
+    let others = [
+        (beta, "PodGroup", "schedulingPolicy: {gang: {minCount: 2}}, disruptionMode: {all: {}}"),
+        ("scheduling.k8s.io/v1alpha2", "PodGroup", "podGroupTemplateRef: {}"),
+        (
+            "batch.volcano.sh/v1alpha1",
+            "Job",
+            "somethingElse: 2, tasks: [{replicas: 1, another: 1}]",
+        ),
+        ("scheduling.volcano.sh/v1beta1", "PodGroup", "minMember: 2, another: 2"),
+    ];
+    for (version, kind, spec) in others {
+        assert_eq!(found(version, kind, spec), [format!("1 {kind} g")], "{spec}");
+    }
+}
+
 #[test]
 fn rules_about_other_pods_are_read() {
     let text = "

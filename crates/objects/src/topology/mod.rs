@@ -36,9 +36,6 @@ pub const API_GROUP: &str = "phalanx.dev";
 /// The version of our own objects.
 pub const VERSION: &str = "v1alpha1";
 
-/// Group and version of our own objects.
-pub const API_VERSION: &str = "phalanx.dev/v1alpha1";
-
 object! {
     /// The links of one node, cluster-scoped.
     pub struct NodeTopology {
