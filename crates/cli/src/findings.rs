@@ -29,6 +29,8 @@ pub(crate) struct Findings {
     excerpts: Vec<Excerpt>,
     /// Findings that are drawn, by their place in `views`.
     drawn: BTreeMap<usize, String>,
+    /// What another finding tells already.
+    passed: BTreeSet<FindingView>,
 }
 
 impl Findings {
@@ -128,9 +130,14 @@ impl Findings {
     pub(crate) fn take(&mut self, document: &mut Document) {
         let told: BTreeSet<&FindingView> = self.views.iter().collect();
         let mut found = std::mem::take(&mut document.findings);
-        found.retain(|view| !told.contains(view));
+        found.retain(|view| !told.contains(view) && !self.passed.contains(view));
         self.views.extend(found);
         document.findings = self.views.clone();
+    }
+
+    /// Passes over what another finding tells already.
+    pub(crate) fn pass(&mut self, view: FindingView) {
+        self.passed.insert(view);
     }
 
     /// Those about one object.

@@ -178,6 +178,8 @@ pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Input, Failure>
         let drawn = cel::of_finding(&world, finding);
         if drawn.is_some() || !field(finding).is_some_and(|field| said.contains(&field)) {
             findings.push(FindingView::from(finding), drawn);
+        } else {
+            findings.pass(FindingView::from(finding));
         }
     }
     let told: BTreeSet<_> = world.findings().iter().filter_map(field).collect();

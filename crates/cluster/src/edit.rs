@@ -14,7 +14,7 @@ use phalanx_objects::topology::AlignLevel;
 use phalanx_objects::{Kind, ObjectRef};
 
 pub(crate) use apply::{Put, apply};
-pub(crate) use apply::{healthy, is_of, levels, minimum, replicas, unhealthy};
+pub(crate) use apply::{healthy, is_of, levels, minimum, replicas};
 pub use parse::{kind_word, parse_target};
 
 /// One change of the world.

@@ -8,7 +8,8 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::Lab;
 use super::ends::{PAIRS_MAX, Thorough, smallest};
-use crate::edit::{Edit, Ill, healthy, unhealthy};
+use crate::edit::{Edit, Ill, healthy};
+use crate::lower::unhealthy;
 use crate::world::Objects;
 
 /// The prefix of taints that stand for a node's health.
@@ -70,7 +71,7 @@ pub(super) fn heal(lab: &mut Lab<'_>, nearest: &[&NodeReport]) -> Vec<Edit> {
 fn is_ill(node: &Node) -> bool {
     node.spec.unschedulable
         || node.spec.taints.iter().any(|taint| taint.key.starts_with(HEALTH))
-        || !unhealthy(node).is_empty()
+        || unhealthy(&node.status.allocatable, &node.status.capacity).next().is_some()
 }
 
 /// Everything that could be healed: nodes, and devices with a taint of their own or by a rule.

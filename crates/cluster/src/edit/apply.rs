@@ -24,7 +24,7 @@ mod groups;
 mod nodes;
 
 pub(crate) use groups::{levels, minimum};
-pub(crate) use nodes::{healthy, unhealthy};
+pub(crate) use nodes::healthy;
 
 /// One object's change.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use phalanx_cel::{COST_LIMIT, Verdict};
 use phalanx_engine::{Links, Name, NodeKey, Reach};
 use phalanx_objects::core::{Node, PodSpec};
-use phalanx_objects::resource::{DeviceAllocationMode, DeviceClaim};
+use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::resource::{DeviceAllocationMode, DeviceClaim, DeviceRequest};
 use phalanx_objects::topology::ALIGN_ANNOTATION;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::asked::{Ask, asks};
 use super::bench::{Bench, texts};
-use super::claims::{Waiting, devices_of};
+use super::claims::{Waiting, holder_of};
 use super::nodes::{bears_taints, meets};
 use crate::finding::Source;
 use crate::lower::{DeviceInfo, extended_asks, is_device_counter};
@@ -139,23 +140,34 @@ fn one(bench: &Bench<'_>, sites: &Sites<'_>, waiting: &Waiting<'_>) -> Option<Ad
         grounds: Vec::new(),
         unknown: None,
     };
-    wishes(waiting, &mut advice);
     let sites = &sites.open_to(waiting.spec);
+    let mut all = 0_i64;
     for entry in &waiting.spec.resource_claims {
-        let Some(devices) = devices_of(bench.world, &waiting.reference.namespace, entry) else {
+        let Some(holder) = holder_of(bench.world, &waiting.reference.namespace, entry) else {
             continue;
         };
+        let Some((devices, _)) = holder.device_claim() else { continue };
         advice.by_claims = true;
         of_claim(bench, sites, devices, &mut advice);
         shared(bench.world, waiting, entry, &mut advice);
+        let most = devices.requests.iter().map(most_of).fold(0, i64::saturating_add);
+        all = all.saturating_add(most);
+        if most > 1 {
+            wishes_of_claim(holder, &mut advice);
+        }
     }
     for asks in extended_asks(waiting.spec) {
         if is_device_counter(&asks.resource) {
             let counts = asks.requests.iter().map(|(_, count)| *count);
             let wanted = counts.fold(0_i64, i64::saturating_add);
             advice.asks.push(format!("{wanted} {}", asks.resource));
+            all = all.saturating_add(wanted);
             sites.counted(&asks.resource, wanted, &mut advice);
         }
+    }
+    // One device alone is near itself.
+    if all > 1 {
+        wishes(bench.world, waiting, &mut advice);
     }
     advice.grounds.sort();
     advice.grounds.dedup();
@@ -163,22 +175,59 @@ fn one(bench: &Bench<'_>, sites: &Sites<'_>, waiting: &Waiting<'_>) -> Option<Ad
 }
 
 impl Advice {
+    /// A wish for nearness, and whose it is.
+    fn wish(&mut self, who: &str, wish: &str) {
+        let message = format!(
+            "{who} wishes for {ALIGN_ANNOTATION}: {wish}, and the devices of a count are chosen by the \
+             kubelet, which knows no links."
+        );
+        self.ground(GroundKind::Align, message);
+    }
+
     fn ground(&mut self, kind: GroundKind, message: String) {
         self.grounds.push(Ground { kind, message });
     }
 }
 
-/// Wishes for nearness.
-fn wishes(waiting: &Waiting<'_>, advice: &mut Advice) {
-    for (metadata, _) in &waiting.metadata {
-        if let Some(wish) = metadata.annotations.get(ALIGN_ANNOTATION) {
-            let message = format!(
-                "It wishes for {ALIGN_ANNOTATION}: {wish}, and the devices of a count are \
-                         chosen by the kubelet, which knows no links."
-            );
-            advice.ground(GroundKind::Align, message);
-        }
+/// Wishes for nearness: of the pod or its workload, else of the first of its groups that has one.
+fn wishes(world: &World, waiting: &Waiting<'_>, advice: &mut Advice) {
+    let own = waiting.metadata.iter().filter_map(|(metadata, _)| wish_on(metadata));
+    let mut all: Vec<(String, &str)> = own.map(|wish| ("It".to_owned(), wish)).collect();
+    if all.is_empty() {
+        let groups = world.lowering().groups_at(&waiting.reference, &waiting.at);
+        let of = groups.into_iter().find_map(|group| {
+            let wish = wish_on(world.objects()?.get(&group)?.metadata())?;
+            Some((format!("Its group {group}"), wish))
+        });
+        all.extend(of);
     }
+    for (who, wish) in all {
+        advice.wish(&who, wish);
+    }
+}
+
+/// The wish of a claim: its own, or the one that its template gives it.
+fn wishes_of_claim(holder: &Object, advice: &mut Advice) {
+    let template =
+        if let Object::ResourceClaimTemplate(template) = holder { Some(template) } else { None };
+    let given = template.and_then(|template| wish_on(&template.spec.metadata));
+    if let Some(wish) = given.or_else(|| wish_on(holder.metadata())) {
+        advice.wish(&holder.reference().to_string(), wish);
+    }
+}
+
+fn wish_on(metadata: &ObjectMeta) -> Option<&str> {
+    metadata.annotations.get(ALIGN_ANNOTATION).map(|wish| &**wish)
+}
+
+/// How many devices a request asks for at most; of all that there are, several.
+fn most_of(request: &DeviceRequest) -> i64 {
+    let number = |mode: &DeviceAllocationMode, count: i64| {
+        if *mode == DeviceAllocationMode::All { i64::MAX } else { count.max(1) }
+    };
+    let exactly = request.exactly.iter().map(|of| number(&of.allocation_mode, of.count));
+    let listed = request.first_available.iter().map(|of| number(&of.allocation_mode, of.count));
+    exactly.chain(listed).max().unwrap_or(0)
 }
 
 /// What a claim says that a count can't.
@@ -250,6 +299,24 @@ fn shared(
     if uses(waiting.spec) > 1 {
         let message = format!("Several containers share the devices of claim {}.", entry.name);
         advice.ground(GroundKind::Sharing, message);
+    }
+    let (reference, at) = (&waiting.reference, &waiting.at);
+    if let Some(group) = world.lowering().sharer_at(reference, at, &entry.name) {
+        let members = world.objects().into_iter().flat_map(|objects| {
+            objects.in_namespace(Kind::Pod, &reference.namespace).filter(|object| {
+                let Object::Pod(pod) = object else { return false };
+                let named = pod.spec.scheduling_group.as_ref();
+                named.is_some_and(|of| of.pod_group_name.as_deref() == Some(group.as_str()))
+            })
+        });
+        if world.lowering().pods_wanted(reference, at) > 1 || members.count() > 1 {
+            let message = format!(
+                "The pods of PodGroup {group} share the devices of its claim {}.",
+                entry.name
+            );
+            advice.ground(GroundKind::Sharing, message);
+        }
+        return;
     }
     let Some(name) = &entry.resource_claim_name else { return };
     let pods = world.objects().into_iter().flat_map(|o| {

@@ -68,7 +68,7 @@ fn parts<'w>(world: &'w World, object: &'w Object, due: &mut Due) -> Vec<Waiting
             return Vec::new();
         }
     }
-    if group.roles.iter().all(|role| role.pods.is_empty()) {
+    if !has_pods(world, &key) {
         return Vec::new();
     }
     let is_pod = reference.kind == Kind::Pod;
@@ -87,10 +87,16 @@ fn is_due(world: &World, workload: GroupKey, known: &mut Due) -> bool {
     if let Some(due) = known.get(&workload) {
         return *due;
     }
-    let group = world.lowering().group(&workload);
-    let due = group.is_some_and(|group| group.roles.iter().any(|role| !role.pods.is_empty()));
+    let due = has_pods(world, &workload);
     known.insert(workload, due);
     due
+}
+
+/// Whether a group has pods to place, or makes some that are of another's group.
+fn has_pods(world: &World, key: &GroupKey) -> bool {
+    let group = world.lowering().group(key);
+    group.is_some_and(|group| group.roles.iter().any(|role| !role.pods.is_empty()))
+        || world.lowering().has_due(key)
 }
 
 pub(super) fn find(bench: &Bench<'_>, found: &mut Vec<Lint>) {
@@ -166,6 +172,15 @@ pub(super) fn devices_of<'w>(
     namespace: &str,
     entry: &PodResourceClaim,
 ) -> Option<&'w DeviceClaim> {
+    holder_of(world, namespace, entry)?.device_claim().map(|(claim, _)| claim)
+}
+
+/// The claim or the template that a pod's claim comes from.
+pub(super) fn holder_of<'w>(
+    world: &'w World,
+    namespace: &str,
+    entry: &PodResourceClaim,
+) -> Option<&'w Object> {
     let reference = |kind, name: &String| ObjectRef {
         kind,
         namespace: namespace.to_owned(),
@@ -175,8 +190,7 @@ pub(super) fn devices_of<'w>(
     let named = named.map(|name| reference(Kind::ResourceClaim, name));
     let made = entry.resource_claim_template_name.as_ref();
     let made = made.map(|name| reference(Kind::ResourceClaimTemplate, name));
-    let object = world.objects()?.get(&named.or(made)?)?;
-    object.device_claim().map(|(claim, _)| claim)
+    world.objects()?.get(&named.or(made)?)
 }
 
 fn classes(bench: &Bench<'_>, found: &mut Vec<Lint>) {

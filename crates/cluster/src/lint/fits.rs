@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use phalanx_engine::Reason;
 use phalanx_objects::core::{Container, Pod, PodResourceClaim, PodSpec};
 use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::topology::ALIGN_ANNOTATION;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::asked::asks;
@@ -13,7 +14,7 @@ use super::bench::Bench;
 use super::{Lint, Rule};
 use crate::edit::kind_word;
 use crate::finding::{Finding, Severity, Source};
-use crate::lower::ObjectEvent;
+use crate::lower::{ObjectEvent, PodInfo};
 use crate::plan::{PlanOptions, plan};
 use crate::view::{ReasonView, VerdictWord, ViewOptions, document_with};
 use crate::world::World;
@@ -53,13 +54,14 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
         let name = (kind, group.namespace.clone(), group.name.clone());
         Some((name, group.verdict, &group.reasons, false))
     });
+    let makers = makers(&fork);
     let mut refused: BTreeMap<(BTreeSet<ObjectRef>, bool, String), Vec<&Subject>> = BTreeMap::new();
     for ((kind, namespace, name), verdict, reasons, member) in pods.chain(groups) {
         if verdict != VerdictWord::Refused {
             continue;
         }
         let own = ObjectRef { kind, namespace, name };
-        let reference = tried.get(&own).unwrap_or(&own);
+        let reference = tried.get(&own).or_else(|| makers.get(&own)).unwrap_or(&own);
         let Some(subject) = by_name.get(reference) else {
             continue;
         };
@@ -87,6 +89,27 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
     }
 }
 
+/// Of pods that are still to be made and are of another's group, the workload that makes them.
+fn makers(world: &World) -> BTreeMap<ObjectRef, ObjectRef> {
+    let lowering = world.lowering();
+    let groups = lowering.gangs().filter_map(|key| Some((key, lowering.group(key)?)));
+    let pods = groups.flat_map(|(key, group)| {
+        let pods = group.roles.into_iter().flat_map(|role| role.pods);
+        pods.filter(move |pod| pod.planned && pod.home != *key)
+    });
+    let pair = |pod: PodInfo| {
+        let (namespace, name) = (pod.key.0.namespace.to_string(), pod.key.0.name.to_string());
+        let maker = Kind::workloads().find(|kind| kind_word(*kind) == pod.home.kind.as_str())?;
+        let maker = ObjectRef {
+            kind: maker,
+            namespace: namespace.clone(),
+            name: pod.home.object.name.to_string(),
+        };
+        Some((ObjectRef { kind: Kind::Pod, namespace, name }, maker))
+    };
+    pods.filter_map(pair).collect()
+}
+
 /// A group that started in part.
 fn in_part(world: &World, finding: Finding) -> Option<Lint> {
     let object = finding.object?;
@@ -100,6 +123,8 @@ fn told(mut subjects: Vec<&Subject>, of_group: bool, why: &str) -> Option<Lint> 
     // Members of a group are told of in order of name, whichever was read first.
     let place = |subject: &&Subject| if of_group { 0 } else { subject.source.ordinal };
     subjects.sort_by_key(|subject| (place(subject), &subject.reference));
+    // A workload with several such pods.
+    subjects.dedup_by_key(|subject| &subject.reference);
     let (first, others) = subjects.split_first()?;
     let what = if first.tried { "a pod that uses it" } else { "it" };
     let more = match others.len() {
@@ -153,8 +178,15 @@ fn why(reasons: &[ReasonView]) -> Option<String> {
 /// The objects of which an error was found that keeps pods from being placed.
 fn blamed(found: &[Lint]) -> BTreeSet<ObjectRef> {
     let keeps = |lint: &&Lint| {
-        let of_spec =
-            !lint.path.starts_with("metadata.name") && !lint.path.starts_with("metadata.labels");
+        // Of a group it is the wish for nearness; a number that is wrong is read as another.
+        let is_group =
+            matches!(lint.object.as_ref().map(|object| object.kind), Some(Kind::Scheduling(_)));
+        let of_spec = match is_group {
+            true => lint.path.contains(ALIGN_ANNOTATION),
+            false => {
+                !lint.path.starts_with("metadata.name") && !lint.path.starts_with("metadata.labels")
+            }
+        };
         lint.severity == Severity::Error && of_spec
     };
     found.iter().filter(keeps).filter_map(|lint| lint.object.clone()).collect()
@@ -168,7 +200,8 @@ struct Subject {
     path: String,
     /// Whether it is judged with a pod of ours.
     tried: bool,
-    /// The objects whose errors would be its own: itself, its claims and templates, their classes.
+    /// The objects whose errors would be its own: itself, its claims and templates, their classes, its
+    /// groups.
     leans_on: BTreeSet<ObjectRef>,
 }
 
@@ -204,6 +237,7 @@ fn subjects(bench: &Bench<'_>) -> Vec<Subject> {
             leans_on.insert(reference.clone());
             used.insert(reference);
         }
+        leans_on.extend(bench.world.lowering().groups_at(&waiting.reference, &waiting.at));
         let reference = waiting.reference.clone();
         let source = waiting.source.clone();
         all.push(Subject { reference, source, path: waiting.at.clone(), tried: false, leans_on });

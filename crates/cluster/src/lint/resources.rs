@@ -30,8 +30,13 @@ pub(super) fn amounts(waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
         let resources = &container.resources;
         let who = cut(&container.name);
         for (list, amounts) in [("limits", &resources.limits), ("requests", &resources.requests)] {
-            let parts =
-                amounts.iter().filter(|(name, amount)| may_be_served(name) && in_part(amount));
+            // A request that is equal to its limit is told with that.
+            let told = |name: &String, amount: &Quantity| {
+                list == "requests" && resources.limits.get(name) == Some(amount)
+            };
+            let parts = amounts.iter().filter(|(name, amount)| {
+                may_be_served(name) && in_part(amount) && !told(name, amount)
+            });
             for (name, amount) in parts {
                 let why = if amount.is_whole() {
                     "That is more than can be counted, and the API server refuses it."

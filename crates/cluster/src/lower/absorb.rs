@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use phalanx_engine::{
-    Allocation, BindingFailure, ClaimKey, Consumption, DeviceKey, HeldDevice, Name,
+    Allocation, BindingFailure, ClaimKey, Consumption, DeviceKey, GroupKey, HeldDevice, Name,
     Node as EngineNode, PodKey, PoolKey, Scoped, Timestamp, User, VolumeClaimKey,
 };
 use phalanx_objects::core::{ContainerImage, Namespace, Node, Pod, PriorityClass};
@@ -199,8 +199,10 @@ impl Lowering {
             | Kind::CSIDriver
             | Kind::CSIStorageCapacity
             | Kind::VolumeAttachment
-            | Kind::Scheduling(_)
             | Kind::NodeTopology => {}
+            Kind::Scheduling(kind) => {
+                self.dirty.gangs.push(GroupKey { object: scoped, kind: Name::new(kind.word()) });
+            }
             Kind::Workload(_) => {
                 let needing = self.index.runtime.get(object).cloned().unwrap_or_default();
                 needing.iter().for_each(|key| self.expand_again(key));
@@ -273,7 +275,9 @@ impl Lowering {
                 &node.status.capacity,
                 names,
             ),
-            unhealthy: amount::unhealthy(&node.status.allocatable, &node.status.capacity, names),
+            unhealthy: amount::unhealthy(&node.status.allocatable, &node.status.capacity)
+                .map(|(name, _, more)| (names.get(name), more))
+                .collect(),
             labels: node
                 .metadata
                 .labels

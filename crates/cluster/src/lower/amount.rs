@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::{Name, Padded, Resources};
+use phalanx_engine::{Padded, Resources};
 use phalanx_objects::Quantity;
 use phalanx_objects::core::{
     Container, ContainerStatus, PodSpec, PodStatus, ResourceList, RestartPolicy,
@@ -316,21 +316,19 @@ pub(crate) fn allocatable(
     rounded(&borrowed(list), names)
 }
 
-/// Of extended resources, what the node has and does not give out: the kubelet leaves out of
-/// `allocatable` what a device plugin calls unhealthy. Where `allocatable` is missing it is the
-/// capacity.
-pub(crate) fn unhealthy(
-    allocatable: &ResourceList,
-    capacity: &ResourceList,
-    names: &mut Names,
-) -> Box<[(Name, i64)]> {
+/// The extended resources of which a node has more than it gives out, with what it has and how much more
+/// that is: the kubelet leaves out of `allocatable` what a device plugin calls unhealthy. Where
+/// `allocatable` is missing it is the capacity.
+pub(crate) fn unhealthy<'a>(
+    allocatable: &'a ResourceList,
+    capacity: &'a ResourceList,
+) -> impl Iterator<Item = (&'a String, Quantity, i64)> {
     let extended = capacity.iter().filter(|(name, _)| is_extended(name));
-    let more = extended.filter_map(|(name, all)| {
+    let more = extended.map(|(name, all)| {
         let given = allocatable.get(name).map_or(0, Quantity::value_ceil);
-        let more = all.value_ceil().saturating_sub(given.max(0));
-        (more > 0 && !allocatable.is_empty()).then(|| (names.get(name), more))
+        (name, *all, all.value_ceil().saturating_sub(given.max(0)))
     });
-    more.collect()
+    more.filter(|(_, _, more)| *more > 0 && !allocatable.is_empty())
 }
 
 fn rounded(amounts: &Amounts<'_>, names: &mut Names) -> Resources {

@@ -273,6 +273,7 @@ impl Lowering {
             claims.push(claim);
             made.push(key);
         }
+        let matched = self.meant.matched(labels, &self.objects.namespaces);
         let request = Shared::new(Request {
             resources: shape.resources.clone(),
             node: shape.node.clone(),
@@ -280,8 +281,8 @@ impl Lowering {
             extended: served.iter().filter_map(|served| self.extended(served)).collect(),
             align,
             ports: shape.ports.clone(),
-            matched: self.meant.matched(labels),
-            near: shape.near.clone(),
+            near: self.meant.near(shape.near.as_ref(), labels, &matched),
+            matched,
             padded: shape.padded,
             scored: self.scored_of(shape, spread),
             volumes,

@@ -500,26 +500,6 @@ impl Lowering {
         })
     }
 
-    /// How many pods of a kind an object wants at a time, by the path of their spec: of anything but
-    /// a workload, one.
-    #[must_use]
-    pub(crate) fn pods_wanted(&self, object: &ObjectRef, at: &str) -> u32 {
-        let Some(record) = self.objects.workloads.get(&group_of(object)) else { return 1 };
-        let of =
-            |role: &&super::workload::RoleRecord| at.strip_suffix("spec") == Some(&*role.draft.at);
-        record.roles.iter().filter(of).map(|role| role.wanted).sum()
-    }
-
-    /// How many of those do not exist yet.
-    #[must_use]
-    pub(crate) fn pods_missing(&self, object: &ObjectRef, at: &str) -> u32 {
-        let key = group_of(object);
-        let Some(record) = self.objects.workloads.get(&key) else { return 1 };
-        let roles = (0_u16..).zip(&record.roles);
-        let of = roles.filter(|(_, role)| at.strip_suffix("spec") == Some(&*role.draft.at));
-        of.map(|(number, _)| self.missing(&key, record, number)).sum()
-    }
-
     /// How many devices are published, each of a pool's highest generation.
     #[must_use]
     pub fn devices_published(&self) -> usize {
@@ -845,7 +825,7 @@ pub(super) fn planned_for(owner: &Scoped, pod_claim: &Name) -> ClaimKey {
 }
 
 /// The group of an object's pods.
-fn group_of(object: &ObjectRef) -> GroupKey {
+pub(super) fn group_of(object: &ObjectRef) -> GroupKey {
     GroupKey {
         object: Scoped { namespace: Name::new(&object.namespace), name: Name::new(&object.name) },
         kind: Name::new(crate::edit::kind_word(object.kind)),

@@ -6,13 +6,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{GroupKey, HostPort, Name, NodeKey, PodKey, PodRules, PodSelectorId, Shared};
+use phalanx_engine::{
+    GroupKey, HostPort, Name, NodeKey, PodKey, PodRules, PodSelectorId, Shared, SpreadRule,
+};
 use phalanx_objects::core::{LabelSelector, LabelSelectorOperator, LabelSelectorRequirement};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intern::{Names, Numbers};
 use super::record::NamespaceRecord;
 use super::rules::{is_label_value, is_qualified_name};
+use super::workload::is_number;
 use super::{Dependent, Lowering};
 use crate::finding::{Finding, Severity};
 
@@ -47,6 +50,12 @@ pub(crate) enum Requirement {
 }
 
 impl Requirement {
+    fn key(&self) -> &Name {
+        let (Self::In(key, _) | Self::NotIn(key, _) | Self::Exists(key) | Self::DoesNotExist(key)) =
+            self;
+        key
+    }
+
     fn holds(&self, labels: &[(Name, Name)]) -> bool {
         match self {
             Self::In(key, values) => value_of(labels, key).is_some_and(|v| values.contains(v)),
@@ -79,6 +88,12 @@ pub(crate) struct PodSet {
 }
 
 impl PodSet {
+    /// The labels that it asks and that number pods.
+    fn numbers(&self) -> impl Iterator<Item = &Name> {
+        let keys = self.pods.iter().flatten().map(Requirement::key);
+        keys.filter(|key| is_number(key.as_str()))
+    }
+
     fn means(&self, pod: &PodLabels, namespace: Option<&NamespaceRecord>) -> bool {
         let by_labels = |rule: &LabelRule| match namespace {
             Some(record) => holds(rule, &record.labels),
@@ -129,6 +144,10 @@ pub(crate) struct Meant {
     by_namespace: BTreeMap<Name, BTreeSet<PodSelectorId>>,
     wide: BTreeSet<PodSelectorId>,
     live: BTreeSet<PodSelectorId>,
+    /// The labels that number pods and that live selectors ask, with how many ask each.
+    numbers: BTreeMap<Name, u32>,
+    /// Whether pods that stand alone for their number may be meant by others than before.
+    renumbered: bool,
     /// The labels that pods have; and by namespace, which these are.
     sets: FxHashMap<Shared<PodLabels>, LabelSet>,
     in_namespace: FxHashMap<Name, FxHashSet<Shared<PodLabels>>>,
@@ -139,9 +158,43 @@ pub(crate) struct Meant {
 }
 
 impl Meant {
-    /// The numbers by which pods with these labels are meant.
-    pub(crate) fn matched(&self, labels: &Shared<PodLabels>) -> Box<[PodSelectorId]> {
-        self.sets.get(labels).map(|set| set.matched.clone()).unwrap_or_default()
+    /// The numbers by which pods with these labels are meant. What pods have that stand alone for their
+    /// number is not kept.
+    pub(crate) fn matched(
+        &self,
+        labels: &Shared<PodLabels>,
+        namespaces: &BTreeMap<Name, NamespaceRecord>,
+    ) -> Box<[PodSelectorId]> {
+        match self.sets.get(labels) {
+            Some(set) => set.matched.clone(),
+            None => self.ask(labels, namespaces),
+        }
+    }
+
+    /// The rules of pods of a shape with these labels: a spread rule counts the pod itself where it is
+    /// meant, which of one that stands alone for its number its template does not tell.
+    pub(crate) fn near(
+        &self,
+        rules: Option<&Shared<PodRules>>,
+        labels: &Shared<PodLabels>,
+        matched: &[PodSelectorId],
+    ) -> Option<Shared<PodRules>> {
+        let rules = rules?;
+        let is_own = |rule: &SpreadRule| rule.pods.map_or(rule.own, |pods| matched.contains(&pods));
+        let mut all = rules.spread.iter().chain(&rules.spread_wishes);
+        if self.sets.contains_key(labels) || all.all(|rule| rule.own == is_own(rule)) {
+            return Some(rules.clone());
+        }
+        let mut own = PodRules::clone(rules);
+        for rule in own.spread.iter_mut().chain(&mut own.spread_wishes) {
+            rule.own = is_own(rule);
+        }
+        Some(Shared::new(own))
+    }
+
+    /// Whether a rule selects by this label, which is a pod's number.
+    pub(crate) fn asks_number(&self, key: &str) -> bool {
+        self.numbers.keys().any(|asked| asked.as_str() == key)
     }
 
     /// Enters a pod or the pods of a workload, or takes them out.
@@ -197,12 +250,14 @@ impl Meant {
         for id in std::mem::take(&mut self.touched) {
             let live = self.uses.contains_key(&id);
             let changed = if live { self.live.insert(id) } else { self.live.remove(&id) };
-            let Some(first) = self.selectors.get(id).and_then(|sets| sets.first()) else {
-                continue;
-            };
-            if !changed {
-                continue;
+            let Some(sets) = self.selectors.get(id).filter(|_| changed) else { continue };
+            for key in sets.iter().flat_map(PodSet::numbers) {
+                let asked = self.numbers.entry(key.clone()).or_default();
+                *asked = if live { *asked + 1 } else { asked.saturating_sub(1) };
+                self.renumbered = true;
             }
+            self.numbers.retain(|_, asked| *asked > 0);
+            let Some(first) = sets.first() else { continue };
             if first.namespace_rule.is_some() {
                 if live {
                     self.wide.insert(id)
@@ -221,6 +276,7 @@ impl Meant {
     /// Asks again about what has changed; answers who is meant by others than before.
     fn settle(&mut self, namespaces: &BTreeMap<Name, NamespaceRecord>) -> Vec<Dependent> {
         self.settle_live();
+        self.renumbered |= !self.namespaces.is_empty() && !self.numbers.is_empty();
         let mut asked = std::mem::take(&mut self.fresh);
         for namespace in std::mem::take(&mut self.namespaces) {
             asked.extend(self.in_namespace.get(&namespace).into_iter().flatten().cloned());
@@ -319,7 +375,7 @@ impl Lowering {
             let roles = &objects.workloads.get(group)?.roles;
             Some(&roles.get(usize::from(role))?.labels)
         })?;
-        let matched = self.meant.matched(labels);
+        let matched = self.meant.matched(labels, &objects.namespaces);
         let means = |rules: &PodRules| {
             rules.anti.iter().any(|term| term.key == *key && matched.contains(&term.pods))
         };
@@ -348,6 +404,9 @@ impl Lowering {
     pub(super) fn settle_meant(&mut self) {
         let changed = self.meant.settle(&self.objects.namespaces);
         self.mark(changed);
+        if std::mem::take(&mut self.meant.renumbered) {
+            self.mark_numbered();
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod kinds;
 mod links;
 mod look;
 mod meant;
+mod parts;
 mod place;
 mod pod;
 mod pools;
@@ -74,7 +75,9 @@ pub(crate) use admission::{
     Added, Asker, Bound, DEVICES as QUOTA_DEVICES, ENFORCE_LABEL, Excess, Kept, Level, MAKER,
     QuotaVerdict, Refusal, Violations,
 };
-pub(crate) use amount::{device_kind, is_device_counter, is_extended, requests as pod_requests};
+pub(crate) use amount::{
+    device_kind, is_device_counter, is_extended, requests as pod_requests, unhealthy,
+};
 pub use claim::SpecText;
 pub(crate) use erring::shortened;
 pub(crate) use events::named;

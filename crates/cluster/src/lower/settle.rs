@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use phalanx_engine::{
     Admits, Change, Claim, ClaimKey, Derived, Gate, Group, GroupKey, Match, Member, Minimum, Name,
     NodeKey, NodeRequirement, NodeTerm, Phase, PodKey, PoolKey, ProfileId, Reason, Request, Role,
-    Scoped, SelectorId, Shared, User, VolumeUse,
+    Scoped, SelectorId, Shared, User,
 };
 use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, ObjectRef};
@@ -18,7 +18,6 @@ use super::links::{Matching, Published};
 use super::record::{ClaimRecord, Life, PodRecord, PriorityFrom, PriorityRecord};
 use super::selector::{Live, seen};
 use super::slice::{Note, PoolLowering};
-use super::volumes::{Mounter, uses};
 use super::workload::{Seat, WorkloadRecord};
 use super::{Dependent, Findings, Interned, Lowering};
 use crate::finding::{Severity, UNREAD};
@@ -505,7 +504,7 @@ impl Lowering {
         let of_groups = || self.wish_of_groups(&key.0.namespace, record.marks.as_deref());
         let wish = wish.or_else(|| waits.then(of_groups)?).unwrap_or_else(|| Ok(Box::default()));
         let of = (&*record.shape, &record.labels, self.spreading.given(&dependent));
-        let volumes = mounted(key, record);
+        let volumes = self.mounted(key, record);
         let (request, claims) = self.request(of, &wish, found, &served, never, volumes);
         let claims = match self.extended_made(key, record) {
             Some(made) => claims.into_iter().chain([Some(made)]).collect(),
@@ -648,7 +647,8 @@ impl Lowering {
             let found = self.claims_planned(&key.object.namespace, marks, shape);
             let mut before = 0_u32;
             for run in self.runs(key, record.kind, role, missing) {
-                let of = (&**shape, &role.labels, self.spreading.given(&dependent));
+                let labels = self.labels_of_run(record.kind, role, run);
+                let of = (&**shape, &labels, self.spreading.given(&dependent));
                 let volumes = self.volumes_of(&key.object.namespace, role, run);
                 let (request, _) =
                     self.request(of, &of_workload, found.clone(), &served, never.clone(), volumes);
@@ -714,24 +714,6 @@ pub(super) fn default_class(classes: &BTreeMap<Name, PriorityRecord>) -> Option<
 pub(super) fn priority_of(classes: &BTreeMap<Name, PriorityRecord>, name: &str) -> Option<i32> {
     let system = || SYSTEM_PRIORITIES.iter().find(|(n, _)| *n == name).map(|(_, value)| *value);
     classes.get(name).map(|class| class.value).or_else(system)
-}
-
-/// What a pod mounts.
-fn mounted(key: &PodKey, record: &PodRecord) -> Box<[VolumeUse]> {
-    let volumes = &record.shape.volumes;
-    if volumes.is_empty() {
-        return Box::default();
-    }
-    let (pod, uid) = (&key.0.name, &record.header.uid);
-    let known = || Name::new(&uid.to_string());
-    let exists = !uid.is_none() || record.header.created.is_some();
-    let mounter = match record.life {
-        Life::Pending => Mounter::Pod(pod, exists.then(known)),
-        Life::Bound(_) | Life::Terminating(..) | Life::Foreign | Life::Leaving | Life::Ended => {
-            Mounter::OnNode(pod, known())
-        }
-    };
-    uses(volumes, &key.0.namespace, &mounter)
 }
 
 /// A pod on each of these nodes: a role of its own each, for its node is its own.

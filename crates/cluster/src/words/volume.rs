@@ -9,6 +9,10 @@ pub(super) fn sentence(reason: Reason, facts: &VolumeFacts) -> String {
     let volume = facts.volume.as_deref().unwrap_or_default();
     match reason {
         Reason::VolumeClaimMissing => format!("{claim} does not exist"),
+        Reason::VolumeClaimNotMade if facts.claim.is_empty() => {
+            "its PersistentVolumeClaim is yet to be made by the ephemeral volume controller"
+                .to_owned()
+        }
         Reason::VolumeClaimNotMade => {
             format!("{claim} is yet to be made for the pod by the ephemeral volume controller")
         }

@@ -9,7 +9,7 @@ use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
 use super::{Put, Puts, missing};
 use crate::edit::{EditError, Ill};
-use crate::lower::is_extended;
+use crate::lower::unhealthy;
 use crate::world::Objects;
 
 /// The label that names the node.
@@ -42,18 +42,10 @@ fn of_ill_node(taint: &Taint) -> bool {
 pub(crate) fn healthy(node: &mut Node) {
     node.spec.unschedulable = false;
     node.spec.taints.retain(|taint| !of_ill_node(taint));
-    for (name, all) in unhealthy(node) {
-        node.status.allocatable.insert(name, all);
-    }
-}
-
-/// The extended resources of which the node has more than it gives out, with what it has.
-pub(crate) fn unhealthy(node: &Node) -> Vec<(String, Quantity)> {
     let NodeStatus { allocatable, capacity, .. } = &node.status;
-    let given = |name: &String| allocatable.get(name).copied().unwrap_or_default();
-    let more = capacity.iter().filter(|(name, all)| is_extended(name) && **all > given(name));
-    let more = more.filter(|_| !allocatable.is_empty());
-    more.map(|(name, all)| (name.clone(), *all)).collect()
+    let all = unhealthy(allocatable, capacity).map(|(name, all, _)| (name.clone(), all));
+    let all: Vec<(String, Quantity)> = all.collect();
+    node.status.allocatable.extend(all);
 }
 
 /// Nodes and devices as they would be healthy. A rule that taints other devices than the healed

@@ -361,3 +361,94 @@ fn a_move_is_advised_only_with_a_ground() {
     assert_eq!(advised(&choosy("1")), [row("trainer", "needsDRA", &["attribute"], false)]);
     assert_eq!(advised(&choosy("1 || true")), [suffice("trainer", false)]);
 }
+
+/// Wishes of a group and of a claim are as good as the pod's own; of one device they say nothing.
+#[test]
+fn wishes_of_groups_and_claims_and_shared_claims_are_grounds() {
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {pods: 9, \
+                nvidia.com/gpu: 8}}\n---\n";
+    let group = |wish: &str, claims: &str| {
+        format!(
+            "apiVersion: scheduling.k8s.io/v1alpha3\nkind: PodGroup\nmetadata: {{name: g, annotations: \
+             {{{wish}}}}}\nspec: {{schedulingPolicy: {{gang: {{minCount: 2}}}}{claims}}}\n---\n"
+        )
+    };
+    let wish = "phalanx.dev/align: numa=preferred";
+    let spec = |gpus: u32| {
+        format!(
+            "{{schedulingGroup: {{podGroupName: g}}, restartPolicy: Never, containers: [{{name: c, \
+             resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}}}]}}"
+        )
+    };
+    let pod =
+        |gpus| format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {}\n", spec(gpus));
+    let job = |gpus| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: j}}\nspec: {{parallelism: 2, template: \
+             {{spec: {}}}}}\n",
+            spec(gpus)
+        )
+    };
+    let only = |text: &str| {
+        let all = advised(text);
+        let [(_, verdict, grounds, _)] = all.as_slice() else { panic!("{all:?}") };
+        (*verdict, grounds.clone())
+    };
+    let suffice = ("countsSuffice", Vec::new());
+    for object in [pod(2), job(2)] {
+        let wishing = format!("{node}{}{object}", group(wish, ""));
+        assert_eq!(only(&wishing), ("needsDRA", vec!["align"]));
+        assert_eq!(only(&format!("{node}{}{object}", group("", ""))), suffice);
+    }
+    for object in [pod(1), job(1)] {
+        assert_eq!(only(&format!("{node}{}{object}", group(wish, ""))), suffice);
+    }
+    let claims = |wish: &str, count: u32| {
+        format!(
+            "{node}apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {{name: t, \
+             annotations: {{{wish}}}}}\nspec: {{spec: {{devices: {{requests: [{{name: r, exactly: \
+             {{deviceClassName: gpu.example.com, count: {count}}}}}]}}}}}}\n---\n"
+        )
+    };
+    let with = |job: &str| {
+        let entry = "resourceClaims: [{name: r, resourceClaimTemplateName: t}]";
+        job.replace("limits: {nvidia.com/gpu: 2}", "claims: [{name: r}]")
+            .replace("restartPolicy: Never", &format!("restartPolicy: Never, {entry}"))
+    };
+    let none = group("", "");
+    assert_eq!(
+        only(&format!("{}{none}{}", claims(wish, 2), with(&pod(2)))),
+        ("needsDRA", vec!["align"])
+    );
+    assert_eq!(only(&format!("{}{none}{}", claims(wish, 1), with(&pod(2)))), suffice);
+    let entry = ", resourceClaims: [{name: r, resourceClaimTemplateName: t}]";
+    let shared = format!("{}{}{}", claims("", 1), group("", entry), with(&job(2)));
+    let on = Compat::default().with_gates("DRAWorkloadResourceClaims=true").unwrap();
+    let grounds = |compat| {
+        let all = super::advise(&world_of(compat, &shared));
+        all[0].grounds.iter().map(|ground| ground.kind.code()).collect::<Vec<_>>()
+    };
+    assert_eq!(grounds(on), ["sharing"]);
+    assert_eq!(grounds(Compat::default()), [""; 0]);
+}
+
+/// What makes pods that are of another's group is looked at as any workload.
+#[test]
+fn a_workload_whose_pods_are_of_a_group_is_looked_at() {
+    let text = |pool: &str, gpus: u32| {
+        format!(
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: n1, labels: {{pool: gpu}}}}\nstatus: \
+             {{allocatable: {{pods: 9, nvidia.com/gpu: 8}}}}\n---\napiVersion: \
+             scheduling.k8s.io/v1alpha3\nkind: PodGroup\nmetadata: {{name: g}}\nspec: {{schedulingPolicy: \
+             {{gang: {{minCount: 2}}}}}}\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {{name: \
+             j}}\nspec: {{parallelism: 2, template: {{spec: {{nodeSelector: {{pool: {pool}}}, \
+             schedulingGroup: {{podGroupName: g}}, restartPolicy: Never, containers: [{{name: c, \
+             resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}}}]}}}}}}\n"
+        )
+    };
+    assert_eq!(shown(&found(&text("gpu", 4))), "");
+    assert!(shown(&found(&text("gpux", 4))).contains("NodeSelectorUnmet spec.template.spec"));
+    let large = shown(&found(&text("gpu", 5)));
+    assert!(large.starts_with("NeverFits spec.template.spec"), "{large}");
+    assert_eq!(large.lines().count(), 1, "{large}");
+}

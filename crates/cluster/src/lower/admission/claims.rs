@@ -1,8 +1,9 @@
 //! Claims on volumes that do not exist yet, against the LimitRanges of their namespace (LimitRanger):
-//! a manifest's own, and those that a workload has made for its pods. Claims of ephemeral volumes are
-//! not looked at.
+//! a manifest's own, those that a workload has made for its pods, and those of ephemeral volumes.
 
-use phalanx_engine::{Name, VolumeClaim};
+use std::collections::BTreeMap;
+
+use phalanx_engine::{GroupKey, Name, PodKey, Scoped, VolumeClaim, VolumeClaimKey};
 use phalanx_objects::Kind;
 use phalanx_objects::admission::LimitType;
 
@@ -11,7 +12,10 @@ use crate::finding::{Finding, Severity};
 use crate::lower::Lowering;
 use crate::lower::absorb::findings;
 use crate::lower::intern::nanos;
+use crate::lower::record::Life;
 use crate::lower::settle::{object, workload_kind};
+use crate::lower::volumes::PodVolume;
+use crate::lower::workload::WorkloadRecord;
 
 /// The resource that says how large a volume is.
 const STORAGE: &str = "storage";
@@ -70,8 +74,12 @@ impl Lowering {
             let reference = object(Kind::PersistentVolumeClaim, &key.0);
             all.extend(findings(&reference, &header.source, vec![note]));
         }
+        if !self.objects.admission.limit_ranges.is_empty() {
+            all.extend(self.refused_of_pods());
+        }
         for key in &self.shown.workloads {
             let Some(record) = self.objects.workloads.get(key) else { continue };
+            all.extend(self.refused_of_roles(key, record));
             let given = record.roles.iter().any(|role| !role.volume_claims.is_empty());
             // Most workloads have none made.
             let due = if given { self.due(key, record) } else { continue };
@@ -86,5 +94,48 @@ impl Lowering {
             all.extend(findings(&reference, &record.header.source, vec![note]));
         }
         all
+    }
+    /// Of the ephemeral volumes of pods that wait.
+    fn refused_of_pods(&self) -> Vec<Finding> {
+        let waiting = self.objects.pods.iter().filter(|(_, pod)| pod.life == Life::Pending);
+        let told = waiting.filter_map(|(key, pod)| {
+            let why = self.refused_of(&key.0.namespace, &pod.shape.volumes, Some(key))?;
+            let message = format!("The API server would refuse the claim of a volume: {why}.");
+            let note = (Severity::Error, "spec.volumes".to_owned(), message);
+            Some((key, findings(&object(Kind::Pod, &key.0), &pod.header.source, vec![note])))
+        });
+        told.collect::<BTreeMap<_, _>>().into_values().flatten().collect()
+    }
+
+    /// Of the ephemeral volumes of pods that a workload is still to make.
+    fn refused_of_roles(&self, key: &GroupKey, record: &WorkloadRecord) -> Vec<Finding> {
+        let roles = record.roles.iter().zip(0_u16..);
+        let told = roles.filter_map(|(role, number)| {
+            let why = self.refused_of(&key.object.namespace, &role.shape.volumes, None)?;
+            let due = self.missing(key, record, number) > 0;
+            let message = format!("The API server would refuse the claim of a volume: {why}.");
+            due.then(|| (Severity::Error, format!("{}spec.volumes", role.draft.at), message))
+        });
+        let notes = told.collect();
+        findings(&object(workload_kind(key), &key.object), &record.header.source, notes)
+    }
+
+    /// Why the claim of an ephemeral volume would be refused, where it is not there.
+    fn refused_of(
+        &self,
+        namespace: &Name,
+        volumes: &[PodVolume],
+        pod: Option<&PodKey>,
+    ) -> Option<String> {
+        volumes.iter().find_map(|volume| {
+            let PodVolume::Ephemeral(name, asks) = volume else { return None };
+            let claim = pod.map(|pod| Name::new(&format!("{}-{name}", pod.0.name)));
+            let there = claim.as_ref().is_some_and(|name| {
+                let scoped = Scoped { namespace: namespace.clone(), name: name.clone() };
+                self.has_volume_claim(&VolumeClaimKey(scoped))
+            });
+            let name = claim.as_ref().unwrap_or(name);
+            if there { None } else { self.claim_refused(namespace, name, asks) }
+        })
     }
 }

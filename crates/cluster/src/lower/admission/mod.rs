@@ -159,6 +159,13 @@ pub(super) struct Played {
     dirty_quotas: Vec<Name>,
 }
 
+impl Played {
+    /// Who is not made yet in a namespace.
+    pub(super) fn drafts_in(&self, namespace: &Name) -> impl Iterator<Item = &Dependent> {
+        self.drafts.get(namespace).into_iter().flatten()
+    }
+}
+
 /// What keeps an object from being made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
@@ -352,7 +359,7 @@ impl Lowering {
 
     /// Marks all of a namespace that is not made yet.
     pub(super) fn mark_drafts(&mut self, namespace: &Name) {
-        let drafts = self.played.drafts.get(namespace).into_iter().flatten().cloned();
+        let drafts: Vec<Dependent> = self.played.drafts_in(namespace).cloned().collect();
         self.played.dirty.extend(drafts);
         self.played.dirty_quotas.push(namespace.clone());
     }

@@ -450,7 +450,7 @@ impl Lowering {
 
     /// The objects of the groups that marks name: the group, and those that it is part of, nearest
     /// first.
-    fn groups_named(
+    pub(super) fn groups_named(
         &self,
         namespace: &Name,
         marks: Option<&Marks>,

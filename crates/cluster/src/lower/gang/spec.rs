@@ -103,7 +103,10 @@ impl Lowering {
             "{missing} ({}) is not in the input. The pods that name it wait until it is there.",
             kind.group()
         );
-        let notes = vec![(Severity::Warning, String::new(), message)];
+        // One that could not be read is told where it is read.
+        let told = self.unread.contains(&declaring(key));
+        let notes =
+            if told { Vec::new() } else { vec![(Severity::Warning, String::new(), message)] };
         Spec { missing: Some(missing), notes, about, ..Spec::default() }
     }
 
@@ -290,8 +293,9 @@ fn fewest(given: i32, least: u32, field: &str, notes: &mut Vec<Note>) -> u32 {
     match u32::try_from(given) {
         Ok(number) if number >= least => number,
         Ok(_) | Err(_) => {
+            let what = if given == 0 { "0, or none given," } else { &*given.to_string() };
             let message = format!(
-                "{given} is no number of pods that start at once: the API server refuses what is less \
+                "{what} is no number of pods that start at once: the API server refuses what is less \
                  than {least}. It is read as {least}."
             );
             notes.push((Severity::Error, field.to_owned(), message));

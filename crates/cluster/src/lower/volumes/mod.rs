@@ -24,6 +24,7 @@ use phalanx_objects::storage::{
 };
 use phalanx_objects::{Kind, Quantity};
 
+use super::Dependent;
 use super::Lowering;
 use super::intern::{Names, nanos};
 use super::record::Header;
@@ -252,13 +253,20 @@ impl Lowering {
             .collect()
     }
 
-    /// Marks the claims of a namespace that are not made yet, and the workloads that have some made.
+    /// Marks the claims of a namespace that are not made yet, and whoever has some made: pods and
+    /// workloads.
     pub(super) fn mark_claims_to_come(&mut self, namespace: &Name) {
         let claims = self.storage.claims.iter();
         let own = claims.filter(|(key, (_, fact))| key.0.namespace == *namespace && fact.to_come);
         self.storage.dirty.claims.extend(own.map(|(key, _)| key.clone()));
         let mounting = self.index.mounting.get(namespace).into_iter().flatten();
         self.dirty.workloads.extend(mounting.cloned());
+        for dependent in self.played.drafts_in(namespace) {
+            match dependent {
+                Dependent::Pod(pod) => self.dirty.pods.push(pod.clone()),
+                Dependent::Role(workload, _) => self.dirty.workloads.push(workload.clone()),
+            }
+        }
     }
 
     /// Whether there is this claim on a volume.

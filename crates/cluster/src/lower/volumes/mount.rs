@@ -80,11 +80,13 @@ pub(crate) enum Mounter<'a> {
     Planned,
 }
 
-/// The volumes as the engine gets them.
+/// The volumes as the engine gets them; a claim that the API server would refuse is not made with its
+/// pod.
 pub(crate) fn uses(
     volumes: &[PodVolume],
     namespace: &Name,
     mounter: &Mounter<'_>,
+    refused: &dyn Fn(&VolumeClaim) -> bool,
 ) -> Box<[VolumeUse]> {
     let key = |name: Name| VolumeClaimKey(Scoped { namespace: namespace.clone(), name });
     let one = |volume: &PodVolume| match volume {
@@ -95,7 +97,7 @@ pub(crate) fn uses(
         PodVolume::Ephemeral(volume, asks) => {
             // The name that the ephemeral volume controller gives (`ephemeral.VolumeClaimName`).
             let claim = |pod: &Name| key(Name::new(&format!("{pod}-{volume}")));
-            let planned = Some(asks.clone());
+            let planned = Some(asks.clone()).filter(|asks| !refused(asks));
             VolumeUse::Ephemeral(match mounter {
                 Mounter::Planned => {
                     Ephemeral { claim: None, pod: (Name::default(), Name::default()), planned }

@@ -115,6 +115,15 @@ fn refusals(set: &PodCliqueSet, expansion: &mut Expansion<'_>) {
             expansion
                 .refuse(&format!("{at}.replicas"), "A scaling group without replicas is refused.");
         }
+        let (all, least) = (group.replicas.unwrap_or(1), group.min_available.unwrap_or(1));
+        if all != 0 && !(1..=all).contains(&least) {
+            let message = format!(
+                "Scaling group {} has {all} replicas, of which at least {least} start together; a set \
+                 like this is refused.",
+                group.name
+            );
+            expansion.refuse(&format!("{at}.minAvailable"), message);
+        }
         let known = |name: &&String| template.cliques.iter().any(|clique| clique.name == **name);
         if let Some(name) = group.clique_names.iter().find(|name| !known(name)) {
             let message =

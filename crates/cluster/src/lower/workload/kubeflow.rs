@@ -101,6 +101,14 @@ fn begun<'a>(job: &KubeflowJob, operator: &str, kind: WorkloadKind) -> Expansion
     expansion.suspended(policy.suspend, "spec.runPolicy.suspend", kind.as_str());
     let by = policy.managed_by.as_deref();
     expansion.managed(by, &[operator], "spec.runPolicy.managedBy", kind.as_str());
+    let least = policy.scheduling_policy.as_ref().and_then(|policy| policy.min_available);
+    if let Some(least) = least.filter(|least| *least < 0) {
+        let message = format!(
+            "{least} is no number of pods that start at once, though nobody refuses it: it is read as 0, \
+             and none waits for the others."
+        );
+        expansion.note(Severity::Warning, "spec.runPolicy.schedulingPolicy.minAvailable", message);
+    }
     expansion.gang = policy.scheduling_policy.as_ref().map(|policy| {
         let declared = Declared::by("spec.runPolicy.schedulingPolicy");
         Declared { min: policy.min_available.map(count), ..declared }

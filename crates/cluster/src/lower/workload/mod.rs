@@ -14,6 +14,7 @@ mod labels;
 mod lws;
 mod marks;
 mod names;
+mod numbered;
 mod pods;
 mod ray;
 mod read;
@@ -39,6 +40,7 @@ use crate::finding::Severity;
 use record::{Indexes, Places, Rank};
 
 pub(crate) use marks::{BOUND, LevelName, Marks, UNDECLARED, Wish, marks};
+pub(in crate::lower) use numbered::is_number;
 pub(crate) use pods::Seat;
 pub(crate) use recognise::{absorbs, manager, recognise};
 pub(crate) use record::{RoleRecord, StandsFor, WorkloadRecord};

@@ -96,7 +96,7 @@ fn refusals(job: &VolcanoJob, expansion: &mut Expansion<'_>) {
     for (index, task) in job.spec.tasks.iter().enumerate() {
         let at = format!("spec.tasks[{index}]");
         all += u64::from(count(task.replicas));
-        if task.min_available.is_some_and(|least| least > task.replicas) {
+        if task.min_available.is_some_and(|least| least > task.replicas || least < 0) {
             let message = format!(
                 "A task of {} pods of which at least {} start together is refused.",
                 task.replicas,
@@ -119,8 +119,8 @@ fn refusals(job: &VolcanoJob, expansion: &mut Expansion<'_>) {
             }
         }
     }
-    let least = job.spec.min_available.map_or(0, count);
-    if u64::from(least) > all {
+    let least = job.spec.min_available.unwrap_or(0);
+    if least < 0 || u64::from(count(least)) > all {
         let message =
             format!("A Job of {all} pods of which at least {least} start together is refused.");
         expansion.refuse("spec.minAvailable", message);
