@@ -83,6 +83,7 @@ mod tests {
             wanted: 2,
             placed: 2,
             short: 0,
+            missing_subgroups: Vec::new(),
             reasons: Vec::new(),
             cures: Vec::new(),
             ranks: vec![rank(0, "a", 2), rank(1, "b", 0)],

@@ -1,6 +1,7 @@
 //! `phalanx plan` as a table: every pod, where it goes, and what is to be known of it.
 
 use phalanx_cluster::view::{Document, GroupView, PodView, VerdictWord};
+use phalanx_cluster::words;
 
 use crate::screen::{BAD, Cell, DIM, GOOD, Grid, HEAD, PLAIN, TYPE, WARN, count, paint};
 
@@ -34,10 +35,12 @@ fn groups(document: &Document) -> String {
     let mut out = String::new();
     for group in document.groups.iter().filter(|group| !group.ranks.is_empty()) {
         let GroupView { kind, namespace, name, placed, wanted, .. } = group;
-        out += &format!("\n{kind}/{namespace}/{name}: {placed} of {wanted} placed\n");
+        let missing = words::missing_subgroups(&group.missing_subgroups);
+        let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
+        out += &format!("\n{kind}/{namespace}/{name}: {placed} of {wanted} placed{missing}\n");
         let pairs = group.ranks.len().saturating_sub(1);
         for place in &group.places {
-            out += &format!("  {}\n", phalanx_cluster::words::place(place, pairs));
+            out += &format!("  {}\n", words::place(place, pairs));
         }
     }
     out

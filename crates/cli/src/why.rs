@@ -146,7 +146,7 @@ fn optimal(pod: &PodView) -> Option<&'static str> {
 /// what it fell for, what it did fall for.
 fn nearest_miss(pod: &PodView, account: &Account) -> String {
     let Some(node) = &account.nearest else { return String::new() };
-    let mut out = format!("\nNearest miss: {}\n", paint(HEAD, &node.0));
+    let mut out = String::new();
     for funnel in &account.funnels {
         let asks = funnel.asked.map_or_else(
             || "all devices that match".to_owned(),
@@ -171,7 +171,11 @@ fn nearest_miss(pod: &PodView, account: &Account) -> String {
             out += &format!("  {}: {}\n", label(check.check, check.code), clean(&check.message));
         }
     }
-    out
+    // Where it only lacks room beside others of its group, the node by itself says nothing.
+    match out.is_empty() {
+        true => out,
+        false => format!("\nNearest miss: {}\n{out}", paint(HEAD, &node.0)),
+    }
 }
 
 /// kube-scheduler's name for a check, or ours.

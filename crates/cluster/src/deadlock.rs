@@ -9,36 +9,57 @@
 
 use std::collections::BTreeSet;
 
-use phalanx_engine::{GroupKey, Verdict};
+use phalanx_engine::{GroupKey, Name, PodKey, Short, Verdict};
+use phalanx_objects::core::PodPhase;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use crate::edit::{Edit, Target};
 use crate::finding::{Finding, Severity};
-use crate::plan::{Plan, starts_first};
+use crate::lower::RunningMember;
+use crate::plan::{Plan, verdict_first};
 use crate::words;
 use crate::world::World;
 
-/// Most groups that started in part of which every two are tried.
-const HALF_MAX: usize = 12;
+/// Nodes looked at and pods ended in all tries of one question; a try that would begin beyond it is not made.
+const STEPS_MAX: u64 = 2_000_000;
 
-/// Most pods that run whole which are ended all at once to see whether a group waits for one.
-const WHOLE_MAX: usize = 4_000;
-
-/// Most of them that are tried one by one, to name the one that is waited for.
+/// Most of the pods that run whole which are tried one by one, to name the one that is waited for.
 const NAMED_MAX: usize = 16;
 
-/// A group of which some members run, and too few for it to start.
+/// A group of which some members run, and too few for it to start; or a part of it that need not start, and
+/// of which as little runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Half {
     pub(crate) group: GroupKey,
+    /// The part, where it is one.
+    pub(crate) part: Option<Name>,
     /// Members on nodes, those that are being deleted left out.
     pub(crate) holds: u32,
     /// Members without which it does not start.
     pub(crate) needs: u32,
     /// Devices that its members hold by their claims.
     pub(crate) devices: u32,
+    /// Pods of it wait; else nobody is there who could make it whole.
+    pub(crate) waits: bool,
     priority: i32,
     pods: Vec<String>,
+}
+
+#[cfg(test)]
+impl Half {
+    /// A group of two pods of which one runs.
+    pub(crate) fn of_test(group: GroupKey) -> Self {
+        Self {
+            group,
+            part: None,
+            holds: 1,
+            needs: 2,
+            devices: 0,
+            waits: true,
+            priority: 0,
+            pods: Vec::new(),
+        }
+    }
 }
 
 /// For whose end a group waits.
@@ -52,6 +73,8 @@ struct Waits {
     whole_too: bool,
     /// It starts anew if its own pods are ended.
     own: bool,
+    /// Not all was tried.
+    cut: bool,
 }
 
 /// What runs whole and would let a group start by its end.
@@ -63,60 +86,54 @@ pub(crate) enum Whole {
     Pod(String),
     /// Several pods together would.
     Several,
-    /// There are too many to try.
+    /// It was not tried.
     Unknown,
 }
 
 /// What is said of every group that started in part.
 pub(crate) fn findings(world: &World, asked: &Plan) -> Vec<Finding> {
-    let mut half = half(world, asked);
+    let half = half(world, asked);
     if half.is_empty() {
         return Vec::new();
     }
-    let cut = half.len() > HALF_MAX;
-    half.truncate(HALF_MAX);
-    let mut bench = Bench { fork: world.clone(), asked, whole: whole(world, &half) };
+    let mut findings = Vec::new();
+    let tries = half.iter().any(|one| one.waits);
+    let whole = if tries { whole(world, &half) } else { Vec::new() };
+    let nodes = world.nodes_len() as u64;
+    let mut bench = Bench { fork: None, world, asked, whole, nodes, steps: STEPS_MAX };
     let waits: Vec<Waits> = (0..half.len()).map(|at| bench.waits(&half, at)).collect();
     let circles = circles(&waits);
     let mut told: BTreeSet<usize> = BTreeSet::new();
-    let mut findings = Vec::new();
     for at in 0..half.len() {
         if told.contains(&at) {
             continue;
         }
+        let waits_for = |one: usize| words::WaitsFor {
+            half: &half[one],
+            others: waits[one].others.iter().map(|other| &half[*other]).collect(),
+            any: waits[one].any,
+            cut: waits[one].cut,
+        };
         let circle = circles.iter().find(|circle| circle.contains(&at));
         let message = match circle {
             Some(circle) => {
                 told.extend(circle);
-                let each = circle.iter().map(|one| words::WaitsFor {
-                    half: &half[*one],
-                    others: waits[*one].others.iter().map(|other| &half[*other]).collect(),
-                    any: waits[*one].any,
-                });
+                let each: Vec<_> = circle.iter().map(|one| waits_for(*one)).collect();
                 let freed = circle.iter().map(|one| bench.freed_by(&half[*one]));
                 let freed = freed.into_iter().find(|freed| !matches!(freed, Whole::Nothing));
                 let freed = freed.unwrap_or(Whole::Nothing);
-                words::deadlock(&each.collect::<Vec<_>>(), &freed, release(&half, &waits, circle))
+                words::deadlock(&each, &freed, release(&half, &waits, circle))
             }
             None => {
-                let others = waits[at].others.iter();
                 let stuck = waits[at].others.iter().any(|o| circles.iter().any(|c| c.contains(o)));
-                let of = words::WaitsFor {
-                    half: &half[at],
-                    others: others.map(|other| &half[*other]).collect(),
-                    any: waits[at].any,
-                };
                 let freed = match waits[at].others.is_empty() || waits[at].whole_too {
                     true => bench.freed_by(&half[at]),
                     false => Whole::Nothing,
                 };
-                words::half_started(&of, stuck, &freed, waits[at].own)
+                words::half_started(&waits_for(at), stuck, &freed, waits[at].own)
             }
         };
         findings.extend(finding(world, &half[at], message));
-    }
-    if cut && let Some(first) = half.first() {
-        findings.extend(finding(world, first, words::more_started_in_part(HALF_MAX)));
     }
     findings
 }
@@ -138,44 +155,95 @@ fn finding(world: &World, half: &Half, message: String) -> Option<Finding> {
     })
 }
 
-/// The groups that started in part, in queue order.
+/// The groups that started in part: those that wait in queue order, then those of which no pod waits by
+/// name. After each its parts that need not start, where it has started itself.
 fn half(world: &World, asked: &Plan) -> Vec<Half> {
-    let waiting = asked.decision.verdicts.iter().filter_map(|(group, verdict)| match verdict {
-        Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => Some((group, why)),
-        Verdict::Placed { .. } => None,
-    });
-    let half = waiting.filter_map(|(group, why)| {
-        let members = world.lowering().running_members(group);
-        if members.is_empty() {
-            return None;
+    let lowering = world.lowering();
+    let verdicts = &asked.decision.verdicts;
+    let judged: BTreeSet<&GroupKey> = verdicts.iter().map(|(group, _)| group).collect();
+    let waiting = verdicts.iter().map(|(group, verdict)| (group, Some(verdict)));
+    let idle = lowering.gangs().filter(|group| !judged.contains(group)).map(|group| (group, None));
+    let mut all = Vec::new();
+    for (group, verdict) in waiting.chain(idle) {
+        if !lowering.is_gang(group) {
+            continue;
         }
-        let holds = u32::try_from(members.len()).unwrap_or(u32::MAX);
-        let needs = match why.group() {
-            Some(facts) => facts.of,
-            None => world.lowering().needed(group),
+        let (short, needs): (Option<&Short>, u32) = match verdict {
+            Some(Verdict::Placed { short, .. }) => (short.as_ref(), 0),
+            Some(Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _)) => {
+                let told = why.group().filter(|facts| facts.part.is_none() && !facts.beyond);
+                (None, told.map_or_else(|| lowering.needed(group), |facts| facts.of))
+            }
+            None => (None, lowering.needed(group)),
         };
-        Some(Half {
+        let members = lowering.running_members(group);
+        let one = |part: Option<&Name>, members: &[&RunningMember], needs: u32, waits: bool| Half {
             group: group.clone(),
-            holds,
-            needs: Some(needs).filter(|needs| *needs > holds)?,
+            part: part.cloned(),
+            holds: u32::try_from(members.len()).unwrap_or(u32::MAX),
+            needs,
             devices: members.iter().fold(0, |sum, member| member.devices.saturating_add(sum)),
+            waits,
             priority: world.state().priority(group).unwrap_or_default(),
-            pods: members.into_iter().map(|member| member.pod).collect(),
-        })
-    });
-    half.collect()
+            pods: members.iter().map(|member| member.pod.clone()).collect(),
+        };
+        // Who has ended well, or is another scheduler's, may have been all that is missing.
+        let others = if verdict.is_none() { elsewhere(world, group) } else { 0 };
+        if (1..needs as usize).contains(&members.len()) {
+            if members.len() + others >= needs as usize {
+                continue;
+            }
+            all.push(one(None, &members.iter().collect::<Vec<_>>(), needs, verdict.is_some()));
+            continue;
+        }
+        let placed = matches!(verdict, Some(Verdict::Placed { .. }));
+        for part in lowering.halves(group).into_iter().filter(|_| others == 0) {
+            // What is placed now makes it whole.
+            let missing = short.is_some_and(|short| short.parts.contains(&part.name));
+            if part.waits && placed && !missing {
+                continue;
+            }
+            let of = members.iter().filter(|member| part.pods.contains(&member.pod));
+            let of: Vec<&RunningMember> = of.collect();
+            all.push(one(Some(&part.name), &of, part.needs, part.waits));
+        }
+    }
+    all
+}
+
+/// Pods of a group that count neither as running nor as missing: that have not failed, and do not run here
+/// or are about to go.
+fn elsewhere(world: &World, group: &GroupKey) -> usize {
+    let lowering = world.lowering();
+    let failed = |pod: &PodKey| {
+        let object = ObjectRef {
+            kind: Kind::Pod,
+            namespace: pod.0.namespace.to_string(),
+            name: pod.0.name.to_string(),
+        };
+        let pod = world.objects().and_then(|objects| objects.get(&object));
+        matches!(pod, Some(Object::Pod(pod)) if pod.status.phase == PodPhase::Failed)
+    };
+    let others = lowering.unseen_of_gang(group).into_iter().filter(|pod| !failed(pod));
+    others.count() + lowering.leaving_members(group)
 }
 
 /// The pods on nodes that are of no group in part.
 fn whole(world: &World, half: &[Half]) -> Vec<Target> {
     let Some(objects) = world.objects() else { return Vec::new() };
-    let in_part: BTreeSet<(&str, &str)> = half
-        .iter()
-        .flat_map(|one| one.pods.iter().map(|pod| (one.group.object.namespace.as_str(), &**pod)))
+    // Of a group that is there, and of which a part is half there, all members.
+    let groups: BTreeSet<&GroupKey> = half.iter().map(|one| &one.group).collect();
+    let in_part: BTreeSet<(String, String)> = groups
+        .into_iter()
+        .flat_map(|group| {
+            let namespace = group.object.namespace.to_string();
+            let members = world.lowering().running_members(group);
+            members.into_iter().map(move |member| (namespace.clone(), member.pod))
+        })
         .collect();
     let runs = |object: &&Object| {
         let Object::Pod(pod) = object else { return false };
-        let name = (pod.metadata.namespace.as_str(), pod.metadata.name.as_str());
+        let name = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
         crate::lower::node_of(pod).is_some()
             && !pod.status.phase.is_terminal()
             && !in_part.contains(&name)
@@ -186,47 +254,71 @@ fn whole(world: &World, half: &[Half]) -> Vec<Target> {
 
 /// Where pods are ended to see who starts then.
 struct Bench<'a> {
-    fork: World,
+    world: &'a World,
+    /// Made when something is tried for the first time.
+    fork: Option<Box<World>>,
     asked: &'a Plan,
     whole: Vec<Target>,
+    nodes: u64,
+    /// What may still be spent on tries.
+    steps: u64,
 }
 
 impl Bench<'_> {
-    /// Whether a group starts once these are ended.
-    fn starts(&mut self, half: &Half, mut objects: Vec<Target>) -> bool {
-        let options = &self.asked.options;
-        if objects.is_empty() {
-            return starts_first(&mut self.fork, &half.group, options);
-        }
+    /// Whether a group starts once these are ended; none where that is not tried any more.
+    fn starts(&mut self, half: &Half, mut objects: Vec<Target>) -> Option<bool> {
         objects.sort();
         objects.dedup();
+        // Pods are ended and put back, each node is looked at for each member.
+        let members = u64::from(half.needs);
+        let looks = self.nodes.saturating_add(members);
+        let steps = looks.saturating_add(2 * objects.len() as u64);
+        self.steps = self.steps.checked_sub(steps)?;
+        let options = &self.asked.options;
+        let fork = self.fork.get_or_insert_with(|| Box::new(self.world.clone()));
+        let starts = |world: &mut World| match verdict_first(world, &half.group, options) {
+            Some(Verdict::Placed { short, .. }) => half
+                .part
+                .as_ref()
+                .is_none_or(|part| short.is_none_or(|short| !short.parts.contains(part))),
+            Some(Verdict::Waits(_) | Verdict::Refused(_) | Verdict::GaveUp(..)) | None => false,
+        };
+        if objects.is_empty() {
+            return Some(starts(fork));
+        }
         let edit = Edit::Without { objects };
-        let starts = |world: &mut World| starts_first(world, &half.group, options);
-        self.fork.with_edit(&edit, "", starts).unwrap_or_default()
+        Some(fork.with_edit(&edit, "", starts).unwrap_or_default())
     }
 
     /// For whom one of the groups waits.
     fn waits(&mut self, half: &[Half], at: usize) -> Waits {
-        let own = self.starts(&half[at], targets(&half[at]));
+        let mut waits = Waits::default();
+        waits.cut = half[at].waits && self.find_waits(half, at, &mut waits).is_none();
+        waits
+    }
+
+    /// Finds it out as far as it is tried; none where not all was.
+    fn find_waits(&mut self, half: &[Half], at: usize, waits: &mut Waits) -> Option<()> {
+        waits.own = self.starts(&half[at], targets(&half[at]))?;
         let others: Vec<usize> = (0..half.len()).filter(|other| *other != at).collect();
-        let alone = others.iter().copied();
-        let alone: BTreeSet<usize> =
-            alone.filter(|other| self.starts(&half[at], targets(&half[*other]))).collect();
-        if !alone.is_empty() || others.is_empty() {
-            return Waits { others: alone, any: true, whole_too: false, own };
+        waits.any = true;
+        for other in &others {
+            if self.starts(&half[at], targets(&half[*other]))? {
+                waits.others.insert(*other);
+            }
         }
+        if !waits.others.is_empty() || others.is_empty() {
+            return Some(());
+        }
+        waits.any = false;
         let of = |some: &[usize]| some.iter().flat_map(|o| targets(&half[*o])).collect::<Vec<_>>();
         let mut beside = Vec::new();
-        let mut whole_too = false;
-        if !self.starts(&half[at], of(&others)) {
-            if self.whole.len() > WHOLE_MAX {
-                return Waits { own, ..Waits::default() };
-            }
+        if !self.starts(&half[at], of(&others))? {
             beside.clone_from(&self.whole);
-            whole_too = true;
-            if !self.starts(&half[at], [of(&others), beside.clone()].concat()) {
-                return Waits { own, ..Waits::default() };
+            if !self.starts(&half[at], [of(&others), beside.clone()].concat())? {
+                return Some(());
             }
+            waits.whole_too = true;
         }
         // Of those that are enough together, none that can be left out.
         let mut kept = others;
@@ -234,26 +326,32 @@ impl Bench<'_> {
         while next < kept.len() {
             let mut fewer = kept.clone();
             fewer.remove(next);
-            if self.starts(&half[at], [of(&fewer), beside.clone()].concat()) {
+            if self.starts(&half[at], [of(&fewer), beside.clone()].concat())? {
                 kept = fewer;
             } else {
                 next += 1;
             }
         }
-        Waits { others: kept.into_iter().collect(), any: false, whole_too, own }
+        waits.others = kept.into_iter().collect();
+        Some(())
     }
 
     /// What runs whole and by its end alone lets a group start.
     fn freed_by(&mut self, half: &Half) -> Whole {
-        if self.whole.len() > WHOLE_MAX {
-            return Whole::Unknown;
-        }
-        let all = self.whole.clone();
-        if all.is_empty() || !self.starts(half, all.clone()) {
+        if !half.waits {
             return Whole::Nothing;
         }
+        let all = self.whole.clone();
+        if all.is_empty() {
+            return Whole::Nothing;
+        }
+        match self.starts(half, all.clone()) {
+            None => return Whole::Unknown,
+            Some(false) => return Whole::Nothing,
+            Some(true) => {}
+        }
         let few = if all.len() <= NAMED_MAX { all.as_slice() } else { &[] };
-        let one = few.iter().find(|one| self.starts(half, vec![(*one).clone()]));
+        let one = few.iter().find(|one| self.starts(half, vec![(*one).clone()]) == Some(true));
         one.map_or(Whole::Several, |one| Whole::Pod(one.name.clone()))
     }
 }
@@ -270,33 +368,45 @@ fn targets(half: &Half) -> Vec<Target> {
     half.pods.iter().map(pod).collect()
 }
 
-/// The groups that wait for each other, each set of them once.
+/// The groups that wait for each other, each set of them once, in order of the first: the strongly
+/// connected components of more than one in the graph of who waits for whom.
 fn circles(waits: &[Waits]) -> Vec<BTreeSet<usize>> {
-    let all = 0..waits.len();
-    let reach: Vec<BTreeSet<usize>> = all.clone().map(|from| reached(waits, from)).collect();
-    let mut circles: Vec<BTreeSet<usize>> = Vec::new();
-    for at in all.clone() {
-        let with: BTreeSet<usize> =
-            all.clone().filter(|o| reach[at].contains(o) && reach[*o].contains(&at)).collect();
-        if with.len() > 1 && !circles.contains(&with) {
-            circles.push(with);
+    let mut back: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
+    for (at, of) in waits.iter().enumerate() {
+        for other in &of.others {
+            back[*other].push(at);
         }
     }
-    circles
-}
-
-/// Those for which a group waits, and for which they wait, and so on.
-fn reached(waits: &[Waits], from: usize) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    let mut open = vec![from];
-    while let Some(at) = open.pop() {
-        for next in &waits[at].others {
-            if found.insert(*next) {
-                open.push(*next);
+    // Who is left last by one walk begins a walk back that stays within its component.
+    let mut left_last = Vec::with_capacity(waits.len());
+    let mut seen = vec![false; waits.len()];
+    for from in 0..waits.len() {
+        let mut open = vec![(from, false)];
+        while let Some((at, left)) = open.pop() {
+            if left {
+                left_last.push(at);
+            } else if !std::mem::replace(&mut seen[at], true) {
+                open.push((at, true));
+                open.extend(waits[at].others.iter().map(|next| (*next, false)));
             }
         }
     }
-    found
+    let mut circles: Vec<BTreeSet<usize>> = Vec::new();
+    for from in left_last.into_iter().rev() {
+        let mut circle = BTreeSet::new();
+        let mut open = vec![from];
+        while let Some(at) = open.pop() {
+            if std::mem::replace(&mut seen[at], false) {
+                circle.insert(at);
+                open.extend(&back[at]);
+            }
+        }
+        if circle.len() > 1 {
+            circles.push(circle);
+        }
+    }
+    circles.sort();
+    circles
 }
 
 /// The groups of a circle that cost least to end, and one that then starts: of each of its members what
@@ -350,6 +460,16 @@ mod tests {
     #[test]
     fn three_in_a_ring_are_one_circle() {
         assert_eq!(circles(&waits(&[&[1], &[2], &[0]])), [BTreeSet::from([0, 1, 2])]);
+    }
+
+    #[test]
+    fn circles_are_told_apart_however_many_wait() {
+        // Twenty in a ring, of whom one waits for a pair.
+        let ring: Vec<Vec<usize>> = (0..20).map(|at| vec![(at + 1) % 20]).collect();
+        let mut of: Vec<&[usize]> = ring.iter().map(Vec::as_slice).collect();
+        of[3] = &[4, 20];
+        of.extend([&[21][..], &[20]]);
+        assert_eq!(circles(&waits(&of)), [(0..20).collect(), BTreeSet::from([20, 21])]);
     }
 
     #[test]

@@ -41,14 +41,19 @@ pub fn why(world: &mut World, group: &GroupKey, options: &PlanOptions) -> Option
     world.engine().probe(&options.policy, group, now, options.effort)
 }
 
-/// Whether a group would start now if it came before all others. The world is as before.
-pub(crate) fn starts_first(world: &mut World, group: &GroupKey, options: &PlanOptions) -> bool {
-    let Some(own) = world.state().group(group).cloned() else { return false };
+/// What would become of a group now if it came before all others; none where nothing of it is pending.
+/// The world is as before.
+pub(crate) fn verdict_first(
+    world: &mut World,
+    group: &GroupKey,
+    options: &PlanOptions,
+) -> Option<Verdict> {
+    let own = world.state().group(group).cloned()?;
     let first = Group { priority: i32::MAX, ..own.clone() };
     world.engine().apply([Change::Group(group.clone(), Some(first))]);
     let report = why(world, group, options);
     world.engine().apply([Change::Group(group.clone(), Some(own))]);
-    report.is_some_and(|report| matches!(report.verdict, Verdict::Placed { .. }))
+    report.map(|report| report.verdict)
 }
 
 /// The account of one node: what it is to every pending group, in queue order.

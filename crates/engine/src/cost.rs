@@ -41,13 +41,14 @@ pub struct TopologyCost {
     /// The same for what is wished to be together and is only a part of the group, over all such
     /// wishes.
     pub wishes: u16,
-    /// NVLink islands that the group's new members on one node use beyond the first, over its nodes.
-    pub islands: u16,
 }
 
-/// How far apart the devices of one pod are, those of its claims that were allocated before included.
+/// How far apart the devices of one pod are, those of its claims that were allocated before included; and
+/// those of a group on each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceCost {
+    /// NVLink islands that the new members of a group on one node use beyond the first, over its nodes.
+    pub of_group: u16,
     /// Wishes of `phalanx.dev/align` (`preferred`) that are not met.
     pub unaligned: u16,
     /// NVLink islands used beyond the first.
@@ -79,6 +80,7 @@ pub struct NicCost {
 impl Default for DeviceCost {
     fn default() -> Self {
         Self {
+            of_group: 0,
             unaligned: 0,
             islands: 0,
             slowest: Link::IDEAL,
@@ -134,6 +136,8 @@ impl DeviceCost {
     fn and(self, other: Self) -> Self {
         let (a, b) = (self.nics, other.nics);
         Self {
+            // What a group uses is no sum over its seats.
+            of_group: self.of_group.max(other.of_group),
             unaligned: self.unaligned.saturating_add(other.unaligned),
             islands: self.islands.saturating_add(other.islands),
             slowest: self.slowest.max(other.slowest),

@@ -25,8 +25,8 @@ pub struct Decision {
     pub acts: Vec<Act>,
     /// One verdict for each group that has something pending, in queue order.
     pub verdicts: Vec<(GroupKey, Verdict)>,
-    /// Of groups whose seats are decided alone, what becomes of the roles that find no seat beside the
-    /// first such, of which the group's verdict speaks.
+    /// What becomes of the roles of a group that find no seat beside the first such, of which the group's
+    /// verdict speaks.
     pub roles: Vec<(GroupKey, u16, Verdict)>,
     /// Of groups that start whole and were placed, how broken up the trees are by which they are judged.
     pub fragmentation: Vec<(GroupKey, Vec<Fragmentation>)>,
@@ -111,6 +111,9 @@ pub struct Short {
     pub missing: u32,
     /// Why the next one is not.
     pub why: Arc<Why>,
+    /// Parts of a group that are not there, by name ([`Part`](crate::Part)); where nothing is placed they
+    /// are [`Why::parts`].
+    pub parts: Box<[Name]>,
 }
 
 /// Whether a placement is the best there is.
@@ -142,6 +145,9 @@ pub struct Why {
     pub never: Option<Arc<Tally>>,
     /// Of a group that starts whole, the role of the member that all of this is about.
     pub role: Option<u16>,
+    /// Of a group that runs and of which nothing more is placed, its parts that are not there, by name
+    /// ([`Part`](crate::Part)).
+    pub parts: Box<[Name]>,
 }
 
 /// One row of [`Why`].
@@ -292,16 +298,23 @@ impl Why {
 pub struct GroupFacts {
     /// Members that fit there together, those that run already included.
     pub fit: u32,
+    /// Of those the ones that run already.
+    pub running: u32,
     /// Members that must.
     pub of: u32,
     /// The domain, as its tree and its path from the widest level down, where the group must be in one.
     pub place: Option<(TopologyKey, Domains)>,
+    /// No node is in a domain of a level that the whole group must be in one of.
+    pub nowhere: bool,
     /// The role of the first member that does not fit.
     pub role: u16,
     /// The segment that this member is of, where no domain takes that together.
     pub segment: Option<Segment>,
     /// The group runs without this member, which is beyond those that it needs.
     pub beyond: bool,
+    /// The part that is placed whole or not at all, where the members are those of a part beyond what
+    /// the group needs.
+    pub part: Option<Name>,
 }
 
 /// Members of a group that must be in one domain of a level together.

@@ -5,6 +5,7 @@
 //! Order is by bytes, field by field: it is what breaks every last tie.
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
@@ -241,5 +242,50 @@ impl<T> Hash for Shared<T> {
 impl<T: fmt::Debug> fmt::Debug for Shared<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.1.fmt(f)
+    }
+}
+
+/// The order of names in which numbers in them count as numbers: `a-2` before `a-10`. Of names that are
+/// the same so far (`a-1`, `a-01`) the first by its characters.
+#[must_use]
+pub fn by_number(one: &str, other: &str) -> Ordering {
+    let (mut left, mut right) = (one, other);
+    while !left.is_empty() && !right.is_empty() {
+        let ((a, rest_a), (b, rest_b)) = (piece(left), piece(right));
+        let order = match (digits(a), digits(b)) {
+            (Some(a), Some(b)) => (a.len(), a).cmp(&(b.len(), b)),
+            (None, _) | (_, None) => a.cmp(b),
+        };
+        if order.is_ne() {
+            return order;
+        }
+        (left, right) = (rest_a, rest_b);
+    }
+    left.cmp(right).then_with(|| one.cmp(other))
+}
+
+/// The first run of digits, or of what are none, and the rest.
+fn piece(text: &str) -> (&str, &str) {
+    let is_digit = text.starts_with(|c: char| c.is_ascii_digit());
+    text.split_at(text.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(text.len()))
+}
+
+/// A number without the zeros before it.
+fn digits(piece: &str) -> Option<&str> {
+    piece.starts_with(|c: char| c.is_ascii_digit()).then(|| piece.trim_start_matches('0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_count_as_numbers() {
+        let mut names =
+            ["a-10", "a-2", "a-1", "b-1", "a", "a-01", "a-x", "a-2-b", "a-18446744073709551616"];
+        names.sort_by(|one, other| by_number(one, other));
+        let order =
+            ["a", "a-01", "a-1", "a-2", "a-2-b", "a-10", "a-18446744073709551616", "a-x", "b-1"];
+        assert_eq!(names, order);
     }
 }

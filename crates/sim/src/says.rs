@@ -58,7 +58,9 @@ fn pod(text: &mut String, pod: &PodView) {
 
 fn group(text: &mut String, group: &GroupView) {
     let GroupView { kind, name, placed, wanted, .. } = group;
-    line!(text, "{kind}/{name}: {placed} of {wanted} placed");
+    let missing = words::missing_subgroups(&group.missing_subgroups);
+    let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
+    line!(text, "{kind}/{name}: {placed} of {wanted} placed{missing}");
     for place in &group.places {
         line!(text, "  {}", words::place(place, group.ranks.len().saturating_sub(1)));
     }

@@ -120,6 +120,7 @@ impl Gang {
             parent: None,
             roles: roles.collect(),
             minimum,
+            parts: Vec::new(),
             rules: self.within.into_iter().map(rule).collect(),
             shared: Vec::new(),
             run_max_millis: None,

@@ -303,6 +303,7 @@ impl Pod {
                 admits: None,
             }],
             minimum: Minimum::Each,
+            parts: Vec::new(),
             rules: Vec::new(),
             shared: Vec::new(),
             run_max_millis: None,

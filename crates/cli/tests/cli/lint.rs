@@ -157,6 +157,17 @@ fn the_same_field_is_told_once_whoever_found_it() {
     assert_eq!(document["findings"][0]["code"], "FieldValueInvalid");
 }
 
+/// Also where the plan knows the same of the pod.
+#[test]
+fn plan_tells_once_what_is_refused_of_a_pod() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: r}\nspec: {containers: [{name: c, resources: {claims: [{name: y}]}}]}\n";
+    let text = format!("{NODE}---\n{pod}");
+    let document = run_with(&["plan", "-f", "-", "-o", "json"], &text).code(1).json();
+    let findings = document["findings"].as_array().unwrap();
+    let errors = findings.iter().filter(|finding| finding["severity"] == "error");
+    assert_eq!(errors.count(), 1, "{document:#}");
+}
+
 #[test]
 fn plan_tells_what_the_api_server_would_refuse_of_what_it_has_not_made() {
     let claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c, META}\nspec:\n  devices:\n    requests:\n    - {name: main, exactly: {deviceClassName: gpu.example.com}}\n    constraints: [{requests: [other], matchAttribute: model}]\n";

@@ -180,8 +180,11 @@ pub(super) fn replicas(lab: &mut Lab<'_>) -> Option<Edit> {
     let exist = exist.filter(|pod| crate::edit::is_of(pod, &object));
     let placed = i64::from(lab.subject.placed);
     let guesses = [placed, placed.saturating_add(i64::try_from(exist.count()).unwrap_or(0))];
-    largest(lab, i64::from(wanted) - 1, &guesses, |count| {
-        let what = Setting::Replicas(u32::try_from(count).ok()?);
+    // Kueue places whole slices: other numbers are no cure there.
+    let step = i64::from(lab.world.lowering().slice_size(&lab.subject.group).unwrap_or(1).max(1));
+    let most = (i64::from(wanted) - 1).div_euclid(step);
+    largest(lab, most, &guesses.map(|guess| guess.div_euclid(step)), |count| {
+        let what = Setting::Replicas(u32::try_from(count.checked_mul(step)?).ok()?);
         Some(Edit::Set { object: Target::from(&object), what })
     })
 }

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_objects::core::{
-    Node, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint,
-    TaintEffect, Toleration, TolerationOperator,
+    Container, ContainerPort, Node, NodeSelectorOperator, NodeSelectorRequirement,
+    NodeSelectorTerm, PodSpec, RestartPolicy, Taint, TaintEffect, Toleration, TolerationOperator,
 };
 use phalanx_objects::{Kind, Object};
 
@@ -38,7 +38,7 @@ pub(super) fn find(bench: &Bench<'_>, options: &PlanOptions, found: &mut Vec<Lin
         fleet.selector(waiting, found);
         fleet.affinity(waiting, found);
         fleet.tolerations(waiting, found);
-        fleet.host_ports(bench, waiting, found);
+        host_ports(bench, waiting, found);
     }
     spread::find(bench, &fleet, found);
     volumes::find(bench, options, &fleet, found);
@@ -178,33 +178,41 @@ impl<'w> Fleet<'w> {
             found.push(Lint::new(Rule::TolerationMisspelt, place, &path, message));
         }
     }
+}
 
-    /// Host ports of a workload that wants more pods than there are nodes for it.
-    fn host_ports(&self, bench: &Bench<'_>, waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
-        let Some((path, container)) =
-            containers(waiting).find(|(_, c)| c.ports.iter().any(|port| port.host_port != 0))
-        else {
-            return;
-        };
-        let wanted = bench.world.lowering().pods_wanted(&waiting.reference, &waiting.at);
-        let room = self.nodes.iter().filter(|node| meets(node, waiting.spec)).count();
-        if u64::from(wanted) <= room as u64 {
-            return;
-        }
-        let message = format!(
-            "Container {} takes a port of its node, so that each node holds one pod of the workload: it \
-             wants {}, and {}.",
-            cut(&container.name),
-            count(u64::from(wanted), "pod", "pods"),
-            match room {
-                1 => "1 node of the input is open to it".to_owned(),
-                room => format!("{room} nodes of the input are open to it"),
-            }
-        );
-        let path = format!("{path}.ports");
-        let place = (&waiting.reference, waiting.source);
-        found.push(Lint::new(Rule::HostPortLimitsReplicas, place, &path, message));
+/// Host ports of a workload that wants more pods than there are nodes for it.
+fn host_ports(bench: &Bench<'_>, waiting: &Waiting<'_>, found: &mut Vec<Lint>) {
+    let spec = waiting.spec;
+    // What an init container has that ends is not counted.
+    let ends = |container: &Container| {
+        spec.init_containers.iter().any(|init| std::ptr::eq(init, container))
+            && container.restart_policy != Some(RestartPolicy::Always)
+    };
+    let takes =
+        |port: &ContainerPort| port.host_port != 0 || spec.host_network && port.container_port != 0;
+    let mut all = containers(waiting);
+    let Some((path, container)) = all.find(|(_, c)| !ends(c) && c.ports.iter().any(takes)) else {
+        return;
+    };
+    let lowering = bench.world.lowering();
+    let wanted = lowering.pods_wanted(&waiting.reference, &waiting.at);
+    let room = lowering.nodes_open_to(&waiting.reference, &waiting.at);
+    if u64::from(wanted) <= room as u64 {
+        return;
     }
+    let message = format!(
+        "Container {} takes a port of its node, so that each node holds one pod of the workload: it \
+         wants {}, and {}.",
+        cut(&container.name),
+        count(u64::from(wanted), "pod", "pods"),
+        match room {
+            1 => "1 node of the input is open to it".to_owned(),
+            room => format!("{room} nodes of the input are open to it"),
+        }
+    );
+    let path = format!("{path}.ports");
+    let place = (&waiting.reference, waiting.source);
+    found.push(Lint::new(Rule::HostPortLimitsReplicas, place, &path, message));
 }
 
 /// Whether the node has what selector and required affinity demand.

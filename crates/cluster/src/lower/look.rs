@@ -7,7 +7,7 @@ use std::sync::Arc;
 use phalanx_cel::{Device, DeviceError, Environment, Step};
 use phalanx_engine::{
     Binding, ClaimKey, DeviceKey, GroupKey, Name, NodeKey, Place, PodKey, PodSelectorId, PoolKey,
-    Reach, Scoped, SelectorId, Taint, Timestamp,
+    Reach, Scoped, SelectorId, Taint, Timestamp, by_number,
 };
 use phalanx_objects::resource::{DeviceAttribute, DeviceClass};
 use phalanx_objects::workload::WorkloadKind;
@@ -238,7 +238,12 @@ impl Lowering {
                 above.extend(info.above);
                 pods.extend(info.roles.into_iter().flat_map(|role| role.pods));
             }
-            pods.sort_by_key(|pod| (pod.rank.or(pod.index), pod.key.clone()));
+            pods.sort_by(|one, other| {
+                let place = |pod: &PodInfo| pod.rank.or(pod.index);
+                let by_name = || by_number(&one.key.0.name, &other.key.0.name);
+                let by_place = place(one).cmp(&place(other));
+                by_place.then_with(by_name).then_with(|| one.key.cmp(&other.key))
+            });
             if let Some((workload, role)) = &line.of
                 && let Some(record) = self.objects.workloads.get(workload)
             {

@@ -1,13 +1,13 @@
 //! What is asked of an object's pods by the path of their spec: how many there are to be, how many are
 //! missing, and which groups they are in. What groups and workloads are is left to their modules.
 
-use phalanx_engine::{GroupKey, Name, PodKey};
+use phalanx_engine::{GroupKey, Name, NodeKey, PodKey, admits, healed};
 use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::Lowering;
 use super::look::group_of;
-use super::record::PodShape;
+use super::record::{NodeRecord, PodShape};
 use super::settle::object;
 use super::workload::{Marks, RoleRecord};
 
@@ -37,6 +37,16 @@ impl Lowering {
         let groups = self.makes_at(of, at).into_iter();
         let groups = groups.flat_map(|(marks, _)| self.groups_named(&namespace, marks));
         groups.map(|(kind, scoped)| object(Kind::Scheduling(kind), &scoped)).collect()
+    }
+
+    /// How many nodes, once they are healthy, those pods may go to, room or not.
+    pub(crate) fn nodes_open_to(&self, object: &ObjectRef, at: &str) -> usize {
+        let shapes = self.makes_at(object, at);
+        let open = |(name, record): &(&Name, &NodeRecord)| {
+            let (key, node) = (NodeKey((*name).clone()), healed(&record.node));
+            shapes.iter().any(|(_, shape)| admits(&shape.node, &key, &node))
+        };
+        self.objects.nodes.iter().filter(open).count()
     }
 
     /// The PodGroup whose claim an entry of those pods' `resourceClaims` is.

@@ -528,6 +528,7 @@ impl Lowering {
             parent: None,
             roles,
             minimum: Minimum::Each,
+            parts: Vec::new(),
             rules: Vec::new(),
             shared: Vec::new(),
             run_max_millis,
@@ -647,7 +648,7 @@ impl Lowering {
             let found = self.claims_planned(&key.object.namespace, marks, shape);
             let mut before = 0_u32;
             for run in self.runs(key, record.kind, role, missing) {
-                let labels = self.labels_of_run(record.kind, role, run);
+                let labels = self.labels_of_run(key, record.kind, role, run);
                 let of = (&**shape, &labels, self.spreading.given(&dependent));
                 let volumes = self.volumes_of(&key.object.namespace, role, run);
                 let (request, _) =

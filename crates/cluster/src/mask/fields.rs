@@ -112,6 +112,9 @@ const ROLES: [&str; 5] = [
     "training.kubeflow.org/replica-type",
 ];
 
+/// Kueue's annotation with slices within slices.
+const LAYERS: &str = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
+
 /// Koordinator's annotation that binds gangs together.
 const GANGS: &str = "gang.scheduling.koordinator.sh/groups";
 
@@ -178,6 +181,9 @@ impl Walk<'_> {
             }
             Value::String(text) if at.name == GANGS && at.above(1) == "annotations" => {
                 gangs(text, sink);
+            }
+            Value::String(text) if at.name == LAYERS && at.above(1) == "annotations" => {
+                layers(text, sink);
             }
             Value::String(text) if KEYS.contains(&at.name) => key(text, sink),
             // The key of a label, in an annotation that is read.
@@ -363,6 +369,21 @@ fn gangs(text: &mut String, sink: &mut impl FnMut(Act, &mut String)) {
         *entry = parts.join("/");
     }
     *text = Value::from(all).to_string();
+}
+
+/// Shows the keys of labels in a list of levels, `[{"topology": "KEY", "size": 4}]`; what is no such list
+/// goes.
+fn layers(text: &mut String, sink: &mut impl FnMut(Act, &mut String)) {
+    let Ok(mut all) = serde_json::from_str::<Vec<Map<String, Value>>>(text) else {
+        return sink(Act::Mask, text);
+    };
+    for layer in &mut all {
+        layer.retain(|name, _| name == "topology" || name == "size");
+        if let Some(Value::String(label)) = layer.get_mut("topology") {
+            key(label, sink);
+        }
+    }
+    *text = Value::from(all.into_iter().map(Value::Object).collect::<Vec<_>>()).to_string();
 }
 
 /// Leaves of a kubelet's version what is Kubernetes': who built it says the rest.

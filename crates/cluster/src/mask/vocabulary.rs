@@ -275,6 +275,7 @@ pub(super) const KEY_WORDS: &[&str] = &[
     "compute",
     "config",
     "configmaps",
+    "constraints",
     "container",
     "control",
     "controller",

@@ -297,7 +297,10 @@ fn an_allocation_that_nobody_uses_is_taken_back_in_one_write() {
 #[test]
 fn a_claim_that_is_given_up_and_allocated_anew_is_two_documents() {
     let claim: ResourceClaim = read(json!({
-        "metadata": {"name": "both", "namespace": "ml", "uid": "u1", "finalizers": [FINALIZER]},
+        "metadata": {
+            "name": "both", "namespace": "ml", "uid": "u1", "resourceVersion": "7",
+            "finalizers": [FINALIZER],
+        },
         "status": {
             "allocation": {"devices": {"results": [
                 {"request": "x", "driver": "d", "pool": "p", "device": "a"},
@@ -315,9 +318,31 @@ fn a_claim_that_is_given_up_and_allocated_anew_is_two_documents() {
     let documents = manifests(&draft.finish());
     let kinds: Vec<&Value> = documents.iter().map(|document| &document["kind"]).collect();
     assert_eq!(kinds, ["ResourceClaim", "ResourceClaim", "Binding"]);
-    assert_eq!(documents[0].pointer("/status/allocation"), None);
-    assert_eq!(documents[0].pointer("/status/reservedFor"), None);
+    let nothing = json!({"allocation": null, "reservedFor": null, "devices": null});
+    assert_eq!(documents[0]["status"], nothing, "merged, it takes away what is there");
+    assert_eq!(documents[0]["metadata"]["resourceVersion"], json!("7"));
+    assert_eq!(documents[1].pointer("/metadata/resourceVersion"), None, "the first leaves another");
     let results = &documents[1]["status"]["allocation"]["devices"]["results"];
     assert_eq!(results[0]["device"], json!("b"));
     assert_eq!(documents[1]["status"]["reservedFor"][0]["name"], json!("train-0"));
+}
+
+#[test]
+fn what_drivers_say_of_devices_is_left_to_them() {
+    let claim: ResourceClaim = read(json!({
+        "metadata": {"name": "both", "namespace": "ml", "uid": "u1", "finalizers": [FINALIZER]},
+        "status": {
+            "allocation": {"devices": {"results": [
+                {"request": "x", "driver": "d", "pool": "p", "device": "a"},
+            ]}},
+            "devices": [{"driver": "d", "pool": "p", "device": "a", "conditions": []}],
+        },
+    }));
+    let mut draft = Draft::default();
+    draft.claim(&claim);
+    let after = draft.reserve(&claim_ref(), None, user("train-0", "p0"));
+    draft.bind(bind("train-0", "p0"), after);
+    let documents = manifests(&draft.finish());
+    assert_eq!(documents[0]["status"]["reservedFor"][0]["name"], json!("train-0"));
+    assert_eq!(documents[0].pointer("/status/devices"), None);
 }

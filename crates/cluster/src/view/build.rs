@@ -292,7 +292,10 @@ impl<'a> Builder<'a> {
                     let cost = placed.map(|(_, cost)| cost.devices.unaligned);
                     let unaligned = cost.filter(|all| seats.len() == 1 || *all == 0);
                     view.notes.extend(align::notes(self.world, &info, pod, &view, unaligned));
-                    let promised = self.world.lowering().nominated(&pod.key);
+                    // For members of a group that starts whole a promise decides nothing.
+                    let lowering = self.world.lowering();
+                    let promised =
+                        lowering.nominated(&pod.key).filter(|_| !lowering.is_gang(group));
                     let goes = promised.filter(|node| **node == seat.node);
                     view.notes.extend(goes.map(|node| words::promised_note(&node.0)));
                     view

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::{Decision, GroupKey, Name, Scoped};
+use phalanx_engine::{Decision, GroupKey, Name, Scoped, Verdict};
 
 use super::schema::{GroupView, PodView, ReasonView, VerdictWord};
 use crate::world::World;
@@ -42,6 +42,7 @@ pub(super) fn groups(
         if view.placed > 0 {
             view.verdict = VerdictWord::Placed;
         }
+        view.missing_subgroups = missing_parts(decision, view);
         let running = running(world, view);
         view.wanted += running;
         view.placed += running;
@@ -60,6 +61,7 @@ fn empty(namespace: &str, group: &str) -> GroupView {
         wanted: 0,
         placed: 0,
         short: 0,
+        missing_subgroups: Vec::new(),
         reasons: Vec::new(),
         cures: Vec::new(),
         ranks: Vec::new(),
@@ -67,8 +69,23 @@ fn empty(namespace: &str, group: &str) -> GroupView {
     }
 }
 
+/// The parts of a group that need not start and are not there.
+fn missing_parts(decision: &Decision, view: &GroupView) -> Vec<String> {
+    let key = key_of(view);
+    let mut verdicts = decision.verdicts.iter().filter(|(group, _)| *group == key);
+    let parts = verdicts.find_map(|(_, verdict)| match verdict {
+        Verdict::Placed { short, .. } => short.as_ref().map(|short| &short.parts),
+        Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => Some(&why.parts),
+    });
+    parts.into_iter().flatten().map(ToString::to_string).collect()
+}
+
 /// Pods of the workload that are on nodes.
 fn running(world: &World, view: &GroupView) -> u32 {
+    world.lowering().running(&key_of(view))
+}
+
+fn key_of(view: &GroupView) -> GroupKey {
     let object = Scoped { namespace: Name::new(&view.namespace), name: Name::new(&view.name) };
-    world.lowering().running(&GroupKey { object, kind: Name::new(&view.kind) })
+    GroupKey { object, kind: Name::new(&view.kind) }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::{Decision, Fragmentation, GroupKey, Name, NodeKey, Scoped};
+use phalanx_engine::{Decision, Fragmentation, GroupKey, Name, NodeKey, Scoped, by_number};
 
 use phalanx_objects::{Kind, Object, ObjectRef};
 
@@ -82,7 +82,7 @@ fn ranks(world: &World, key: &GroupKey, view: &GroupView, mine: &[&PodView]) -> 
     let numbered = given.len() == all.len();
     all.sort_by(|a, b| {
         let by_rank = if numbered { a.rank.cmp(&b.rank) } else { a.role.cmp(&b.role) };
-        by_rank.then_with(|| (a.index, &a.pod).cmp(&(b.index, &b.pod)))
+        by_rank.then_with(|| a.index.cmp(&b.index)).then_with(|| by_number(&a.pod, &b.pod))
     });
     let view = |(at, member): (usize, RunningMember)| {
         let RunningMember { rank, pod, node, devices, .. } = member;

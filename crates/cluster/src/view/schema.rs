@@ -385,6 +385,9 @@ pub struct GroupView {
     pub placed: u32,
     /// Pods missing.
     pub short: u32,
+    /// Subgroups that need not start and are not there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_subgroups: Vec<String>,
     /// Why pods are missing, by reason.
     pub reasons: Vec<ReasonView>,
     /// What would place them.

@@ -153,6 +153,7 @@ fn full() -> Document {
             wanted: 2,
             placed: 1,
             short: 1,
+            missing_subgroups: vec!["s".into()],
             reasons: vec![reason()],
             cures: vec![cure()],
             ranks: vec![RankView { rank: 0, pod: "p".into(), node: "n".into(), devices: 1 }],
@@ -374,6 +375,7 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     pod.reasons[0].example = None;
     bare.groups[0].ranks.clear();
     bare.groups[0].places.clear();
+    bare.groups[0].missing_subgroups.clear();
     let pod = &mut bare.pods[0];
     let device = &mut pod.devices[0];
     device.share_id = None;

@@ -81,7 +81,11 @@ pub fn why_document(
     }
     let chosen: BTreeSet<&GroupKey> = groups.iter().collect();
     // Who waits for whom is a question about groups.
-    let gangs = groups.iter().any(|group| world.lowering().is_gang(group));
+    let gangs = groups.iter().any(|group| world.lowering().is_gang(group)) || {
+        // One of which no pod waits may be half there.
+        let mut all = world.lowering().gangs();
+        groups.is_empty() && all.any(|group| crate::lower::declaring(group) == *object)
+    };
     let held = if gangs { crate::deadlock::findings(world, &plan) } else { Vec::new() };
     let mut builder = Builder::new(world, &plan, healing);
     for (group, verdict) in plan.decision.verdicts.iter().filter(|(g, _)| chosen.contains(g)) {

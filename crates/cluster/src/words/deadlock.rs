@@ -9,7 +9,12 @@ pub(crate) struct WaitsFor<'h> {
     pub(crate) half: &'h Half,
     pub(crate) others: Vec<&'h Half>,
     pub(crate) any: bool,
+    /// Not all was tried.
+    pub(crate) cut: bool,
 }
+
+/// Most groups of a circle that are told of one by one.
+const NAMED_MAX: usize = 12;
 
 /// What a circle of groups comes to, what else would end it, and which release breaks it: the groups
 /// that are ended and one that then starts.
@@ -19,15 +24,18 @@ pub(crate) fn deadlock(
     release: Option<(Vec<&Half>, &Half)>,
 ) -> String {
     let each = circle.iter().map(|one| format!("{} waits for what {}", part(one.half), holds(one)));
-    let each: Vec<String> = each.collect();
+    let mut each: Vec<String> = each.take(NAMED_MAX).collect();
+    if let Some(more) = circle.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        each.push(format!("and so on with {more} more"));
+    }
     let cure = release.map_or_else(String::new, |(gone, starts)| {
-        let names: Vec<String> = gone.iter().map(|one| one.group.to_string()).collect();
+        let names: Vec<String> = gone.iter().map(|one| named(one)).collect();
         let held = gone.iter().map(|one| one.holds).fold(0, u32::saturating_add);
         format!(
             " The least that breaks it is to end {}, whole ({}): {} starts then.",
             list(&names),
             pods(held),
-            starts.group
+            named(starts)
         )
     });
     let beside = "Deadlock as long as the pods beside them run";
@@ -53,6 +61,22 @@ pub(crate) fn deadlock(
 /// A group that holds without progress and is in no circle: who is in its way, whether these wait for
 /// each other, what that runs whole is, and whether it would start if it gave up what it holds itself.
 pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole, anew: bool) -> String {
+    if !of.half.waits {
+        let missing = of.half.needs.saturating_sub(of.half.holds);
+        let (are, they) = if missing == 1 { ("is", "it is") } else { ("are", "they are") };
+        return format!(
+            "{} makes no progress: the {} that it lacks {are} not in the input. What it has it holds until \
+             {they} made.",
+            part(of.half),
+            pods(missing)
+        );
+    }
+    if of.cut && of.others.is_empty() {
+        return format!(
+            "{} does not start. For whom it waits was not tried: too much had been tried for others.",
+            part(of.half)
+        );
+    }
     let mut said = match of.others.is_empty() {
         false => {
             let wait = if of.others.len() == 1 { "does" } else { "do" };
@@ -62,12 +86,20 @@ pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole, anew: 
                 false => format!("It waits for what {}, which {wait} not wait for it.", holds(of)),
             }
         }
+        true if matches!(freed, Whole::Nothing) => {
+            "Nothing else that runs would let it start by its end: where it may be there is too little \
+             room for the rest."
+                .to_owned()
+        }
         true => "No other group that is not whole is in its way.".to_owned(),
     };
     match freed {
         Whole::Nothing | Whole::Unknown => {}
         Whole::Pod(pod) => said += &format!(" It starts once pod {pod} ends, which runs."),
         Whole::Several => said += " It starts once pods that run beside it have ended.",
+    }
+    if of.cut {
+        said += " Not all was tried: too much had been tried before.";
     }
     if anew {
         said += " What it holds itself keeps it where it is: once its own pods are ended it starts \
@@ -78,7 +110,7 @@ pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole, anew: 
 
 /// "podgroup/a or podgroup/b holds", "podgroup/a and podgroup/b hold".
 fn holds(of: &WaitsFor<'_>) -> String {
-    let names: Vec<String> = of.others.iter().map(|one| one.group.to_string()).collect();
+    let names: Vec<String> = of.others.iter().map(|one| named(one)).collect();
     match (names.as_slice(), of.any) {
         ([one], _) => format!("{one} holds"),
         ([head @ .., last], true) => format!("{} or {last} holds", head.join(", ")),
@@ -86,11 +118,12 @@ fn holds(of: &WaitsFor<'_>) -> String {
     }
 }
 
-/// That not all were looked at.
-pub(crate) fn more_started_in_part(most: usize) -> String {
-    format!(
-        "More than {most} groups are not whole: which of the rest wait for each other was not tried."
-    )
+/// "podgroup/a", "b of compositepodgroup/c".
+fn named(half: &Half) -> String {
+    match &half.part {
+        Some(part) => format!("{part} of {}", half.group),
+        None => half.group.to_string(),
+    }
 }
 
 /// "podgroup/a has 4 pods of the 8 it starts with, and"
@@ -102,7 +135,7 @@ fn part(half: &Half) -> String {
     };
     format!(
         "{} has {} of the {} it starts with{devices}, and",
-        half.group,
+        named(half),
         pods(half.holds),
         half.needs
     )
@@ -110,4 +143,40 @@ fn part(half: &Half) -> String {
 
 fn pods(count: u32) -> String {
     if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
+}
+
+#[cfg(test)]
+mod tests {
+    use phalanx_engine::{GroupKey, Name, Scoped};
+
+    use super::*;
+
+    fn waits_for<'h>(half: &'h Half, others: Vec<&'h Half>, cut: bool) -> WaitsFor<'h> {
+        WaitsFor { half, others, any: true, cut }
+    }
+
+    fn half(name: &str) -> Half {
+        let object = Scoped { namespace: Name::new("n"), name: Name::new(name) };
+        Half::of_test(GroupKey { object, kind: Name::new("podgroup") })
+    }
+
+    #[test]
+    fn what_was_not_tried_is_said() {
+        let (a, b) = (half("a"), half("b"));
+        let all = half_started(&waits_for(&a, vec![&b], false), false, &Whole::Nothing, false);
+        assert!(!all.contains("tried"), "{all}");
+        let some = half_started(&waits_for(&a, vec![&b], true), false, &Whole::Nothing, false);
+        assert!(some.ends_with("Not all was tried: too much had been tried before."), "{some}");
+        let none = half_started(&waits_for(&a, vec![], true), false, &Whole::Nothing, false);
+        assert!(none.contains("For whom it waits was not tried"), "{none}");
+    }
+
+    #[test]
+    fn of_a_long_circle_the_first_are_told_one_by_one() {
+        let all: Vec<Half> = (0..14).map(|at| half(&format!("g{at}"))).collect();
+        let circle = |from: usize| waits_for(&all[from], vec![&all[(from + 1) % 14]], false);
+        let told = deadlock(&(0..14).map(circle).collect::<Vec<_>>(), &Whole::Nothing, None);
+        assert!(told.contains("podgroup/g11 has") && !told.contains("podgroup/g12 has"), "{told}");
+        assert!(told.contains("and so on with 2 more"), "{told}");
+    }
 }

@@ -12,6 +12,10 @@ const NAMED_MAX: usize = 6;
 /// How many members of a group fit together, and where.
 pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
     let pods = count(u64::from(facts.of), "pod", "pods");
+    let pods = match &facts.part {
+        Some(part) => format!("the {pods} that subgroup {part} lacks"),
+        None => pods,
+    };
     let fit = match &facts.place {
         Some((topology, path)) => format!(
             "best place is {} of topology {}, where {} of {pods} fit together",
@@ -20,6 +24,21 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
             facts.fit
         ),
         None => format!("{} of {pods} fit together", facts.fit),
+    };
+    if facts.nowhere {
+        let (whose, what) = match &facts.part {
+            Some(_) => ("", "none of them is placed"),
+            None => ("its ", "nothing of the group is placed"),
+        };
+        return format!(
+            "no node is in a domain of the level that {whose}{pods} must be in, so that {what}"
+        );
+    }
+    let runs = if facts.running == 1 { "runs" } else { "run" };
+    let fit = match facts.running {
+        0 => fit,
+        all if all == facts.fit => format!("{fit}, which {runs} there already"),
+        some => format!("{fit}, of which {some} {runs} already"),
     };
     let role = words.role.as_ref().map(|role| format!(" (a {role})")).unwrap_or_default();
     // What the rows after this one say is of that pod, with the others where they would be.
@@ -31,6 +50,16 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
         };
         format!(": its slice ({ranks}) must be in one {level}")
     });
+    if let (Some(part), 1) = (&facts.part, facts.of) {
+        return format!(
+            "the pod that subgroup {part} lacks finds no place; the group runs without it{slice}"
+        );
+    }
+    if facts.part.is_some() {
+        return format!(
+            "{fit}, and they start together or not at all; the group runs without them{slice}"
+        );
+    }
     if facts.beyond {
         return format!(
             "{fit}; the group runs without this pod{role}, which is beyond those that it needs and \
@@ -90,4 +119,14 @@ pub fn place(view: &PlaceView, pairs: usize) -> String {
         .map(|broken| format!("; fragmentation {} before, {} after", broken.before, broken.after));
     let fragmentation = fragmentation.unwrap_or_default();
     format!("topology {}: {}{fragmentation}", view.topology, levels.join("; "))
+}
+
+/// The subgroups of a group that are not there: `subgroup b is not there`.
+pub fn missing_subgroups(names: &[String]) -> Option<String> {
+    let (what, are) = if names.len() == 1 { ("subgroup", "is") } else { ("subgroups", "are") };
+    let named: Vec<String> = names.iter().take(NAMED_MAX).cloned().collect();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let all = if rest.is_empty() { list(&named) } else { named.join(", ") };
+    (!names.is_empty()).then(|| format!("{what} {all}{rest} {are} not there"))
 }

@@ -26,9 +26,9 @@ pub(crate) use around::pods;
 pub use around::promised_note;
 pub use choice::{costs_more, equal_sets, rival};
 pub use cure::{cure_sentence, cures_cut};
-pub(crate) use deadlock::{WaitsFor, deadlock, half_started, more_started_in_part};
+pub(crate) use deadlock::{WaitsFor, deadlock, half_started};
 pub(crate) use fit_error::fit_error;
-pub use group::place;
+pub use group::{missing_subgroups, place};
 pub(crate) use group::{of_member, path_of, waits_with};
 pub use others::{OtherDevices, OtherName, others, part, part_of, uncountable};
 pub use place::{

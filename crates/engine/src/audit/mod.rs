@@ -14,11 +14,12 @@ pub(crate) mod volumes;
 
 use std::collections::BTreeMap;
 
-use crate::cost::Cost;
+use crate::cost::{Cost, DeviceCost};
 use crate::decision::{Act, Decision, Verdict};
 use crate::device::{self, Pick, Toll, Want};
 use crate::facts::{ClaimSpec, ClaimUse, Minimum, Node, Phase, Request, Role, Seat};
 use crate::name::{GroupKey, NodeKey, PodKey, Shared};
+use crate::part::Part;
 use crate::state::State;
 use crate::storage::VolumeGrant;
 use pods::{Scene, Seated};
@@ -152,6 +153,40 @@ impl Audit {
         })
     }
 
+    /// Whether each part of a group that is given members is whole with them, and the part that it comes
+    /// after.
+    fn has_whole_parts(&self, slot: u32, seats: &[Seat]) -> bool {
+        let Some(fact) = &self.state.groups.at(slot).fact else { return true };
+        // By role: members there already, and with those that come.
+        let there =
+            |at: usize, role: &Role| role.max.saturating_sub(self.state.missing_in_role(slot, at));
+        let before: Vec<u32> = fact.roles.iter().enumerate().map(|(at, r)| there(at, r)).collect();
+        let mut after = before.clone();
+        for seat in seats {
+            if let Some(count) = after.get_mut(usize::from(seat.role)) {
+                *count += 1;
+            }
+        }
+        let of = |counts: &[u32], role: u16| counts.get(usize::from(role)).copied().unwrap_or(0);
+        let most: Vec<u32> = fact.roles.iter().map(|role| role.max).collect();
+        let whole = |part: &Part| {
+            let mut least = part.least.iter();
+            least.all(|(role, least)| of(&after, *role) >= of(&most, *role).min(*least))
+        };
+        let mut kept: Vec<u32> = fact.roles.iter().map(|role| role.min).collect();
+        fact.parts.iter().all(|part| {
+            let mut roles = part.least.iter().map(|(role, _)| *role);
+            let comes = roles.any(|role| of(&after, role) > of(&before, role).max(of(&kept, role)));
+            for (role, least) in &part.least {
+                if let Some(kept) = kept.get_mut(usize::from(*role)) {
+                    *kept = (*kept).max(*least);
+                }
+            }
+            let base = part.after.and_then(|at| fact.parts.get(usize::from(at)));
+            !comes || whole(part) && base.is_none_or(whole)
+        })
+    }
+
     fn place(&mut self, group: &GroupKey, seats: &[Seat], told: &Cost) {
         let Some(slot) = self.state.groups.slot(group) else {
             return self.broken(group, None, "only groups that exist are placed");
@@ -161,6 +196,9 @@ impl Audit {
         let whole = gang != Some(Minimum::Gang) || self.is_whole(slot, seats);
         if seats.len() > missing || !whole {
             self.broken(group, None, "no more seats than are missing, and a gang's all at once");
+        }
+        if gang == Some(Minimum::Gang) && !self.has_whole_parts(slot, seats) {
+            self.broken(group, None, "a part that need not start is placed whole or not at all");
         }
         if !self.keeps_levels(slot, seats) {
             self.broken(group, None, "what must be together is in one domain of its level");
@@ -185,7 +223,11 @@ impl Audit {
             }
             let _ = self.state.take(slot, seat);
         }
-        let of_devices = |c: &Cost| (c.alternatives, c.devices, Toll::from(c.harm));
+        // What a group spans is not judged here.
+        let of_devices = |c: &Cost| {
+            let devices = DeviceCost { of_group: 0, ..c.devices };
+            (c.alternatives, devices, Toll::from(c.harm))
+        };
         if of_devices(&cost) != of_devices(told) {
             self.broken(group, None, "a placement costs what its devices cost");
         }

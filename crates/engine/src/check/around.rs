@@ -10,7 +10,7 @@ use super::near::{self, Near};
 use super::spread::{self, Grid, Lacking, Spread};
 use super::wishes::Wishes;
 use crate::facts::{Node, Request};
-use crate::pods::SpreadRule;
+use crate::pods::{PodSelectorId, SpreadRule};
 use crate::reason::Reason;
 use crate::state::State;
 
@@ -89,6 +89,20 @@ impl Around {
         }
         let rules = request.near.as_deref();
         Ok(self.wishes.as_ref().map_or(0, |wishes| wishes.unmet(rules, node, slot)))
+    }
+
+    /// How many pods of a request find room together at most, on nodes of which each takes so many by
+    /// itself. What `others` of the group are meant by as well bounds nothing.
+    pub(crate) fn most(
+        &self,
+        state: &State,
+        request: &Request,
+        rooms: &[(u32, u32)],
+        others: &[PodSelectorId],
+    ) -> u64 {
+        let near = near::most(state, request, rooms, others);
+        let spread = self.spread.as_ref();
+        spread.map_or(near, |spread| spread.most(required(request), rooms, others).min(near))
     }
 
     /// What is wished for.

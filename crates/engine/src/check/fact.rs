@@ -26,7 +26,7 @@ pub(crate) enum Health {
 }
 
 /// A node in full health.
-pub(crate) fn healed(node: &Node) -> Node {
+pub fn healed(node: &Node) -> Node {
     let mut node = node.clone();
     node.unschedulable = false;
     node.taints =
@@ -278,10 +278,8 @@ mod tests {
         assert!(agree(&[named(&["a", "b"]), labelled]));
     }
 
-    #[test]
-    fn a_node_admits_whom_its_own_fact_lets_in() {
-        let key = NodeKey(Name::new("a"));
-        let plain = Node {
+    fn plain() -> Node {
+        Node {
             allocatable: crate::Resources::default(),
             unhealthy: Box::default(),
             labels: Box::default(),
@@ -289,9 +287,26 @@ mod tests {
             unschedulable: false,
             features: Box::default(),
             images: Box::default(),
-        };
-        assert!(admits(&NodeRules::default(), &key, &plain));
-        assert!(!admits(&requiring(&[named(&["b"])]), &key, &plain));
-        assert!(!admits(&NodeRules::default(), &key, &Node { unschedulable: true, ..plain }));
+        }
+    }
+
+    #[test]
+    fn a_node_admits_whom_its_own_fact_lets_in() {
+        let key = NodeKey(Name::new("a"));
+        assert!(admits(&NodeRules::default(), &key, &plain()));
+        assert!(!admits(&requiring(&[named(&["b"])]), &key, &plain()));
+        assert!(!admits(&NodeRules::default(), &key, &Node { unschedulable: true, ..plain() }));
+    }
+
+    /// A plugin that calls all its devices unhealthy leaves a node that lacks the resource; in full
+    /// health the node has it.
+    #[test]
+    fn a_healed_node_has_all_devices_that_it_counts() {
+        let (gpu, nic) = (Name::new("example.com/gpu"), Name::new("example.com/nic"));
+        let ill = Node { unhealthy: [(gpu.clone(), 2), (nic.clone(), 1)].into(), ..plain() };
+        let some = crate::Resources { scalars: [(nic.clone(), 3)].into(), ..Default::default() };
+        let whole = healed(&Node { allocatable: some, ..ill });
+        assert_eq!(*whole.allocatable.scalars, [(gpu, 2), (nic, 4)]);
+        assert!(whole.unhealthy.is_empty());
     }
 }

@@ -95,6 +95,55 @@ impl Near {
     }
 }
 
+/// How many pods of a request find room together at most, going by what they mean to each other: at most
+/// one in a domain where they refuse each other, and all in one where they must be together. `rooms` are
+/// nodes with how many each takes by itself; what `others` of the group are meant by as well bounds
+/// nothing.
+pub(crate) fn most(
+    state: &State,
+    request: &Request,
+    rooms: &[(u32, u32)],
+    others: &[PodSelectorId],
+) -> u64 {
+    let is_own = |pods: PodSelectorId| request.matched.contains(&pods);
+    let rules = request.near.as_deref();
+    let alone = |affinity: &&PodAffinity| {
+        is_own(affinity.pods)
+            && !others.contains(&affinity.pods)
+            && state.around.meant(affinity.pods).next().is_none()
+    };
+    let together = rules.and_then(|rules| rules.affinity.as_ref()).filter(alone);
+    let mut places: BTreeMap<Vec<Name>, Vec<(u32, u32)>> = BTreeMap::new();
+    for (slot, room) in rooms {
+        let keys = together.map_or(&[][..], |affinity| &affinity.keys);
+        let place = keys.iter().map(|key| value_of(state, *slot, key)).collect::<Option<Vec<_>>>();
+        if let Some(place) = place {
+            places.entry(place).or_default().push((*slot, *room));
+        }
+    }
+    let apart = rules.map_or(&[][..], |rules| &rules.anti).iter().filter(|one| is_own(one.pods));
+    let holds = |rooms: &Vec<(u32, u32)>| {
+        let all: u64 = rooms.iter().map(|(_, room)| u64::from(*room)).sum();
+        let by_term = apart.clone().map(|term| {
+            let taken = state.around.meant(term.pods).map(|(slot, _)| slot);
+            let taken: FxHashSet<Name> =
+                taken.filter_map(|slot| value_of(state, slot, &term.key)).collect();
+            let mut domains: FxHashSet<Name> = FxHashSet::default();
+            let mut anywhere = 0;
+            for (slot, room) in rooms.iter().filter(|(_, room)| *room > 0) {
+                match value_of(state, *slot, &term.key) {
+                    Some(value) if taken.contains(&value) => {}
+                    Some(value) => _ = domains.insert(value),
+                    None => anywhere += u64::from(*room),
+                }
+            }
+            anywhere + domains.len() as u64
+        });
+        by_term.fold(all, u64::min)
+    };
+    places.values().map(holds).max().unwrap_or(0)
+}
+
 /// What stays of the rules where no other pod is on any node: the pods that are wanted may come
 /// anywhere, in a domain of each key.
 pub(crate) fn when_empty(request: &Request, node: &Node) -> Result<(), Failing> {
@@ -129,4 +178,32 @@ fn pods(pods: PodSelectorId, key: &Name, value: Option<&Name>) -> Facts {
 
 fn refusal(reason: Reason) -> Failing {
     Failing::new(reason, Status::Unschedulable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Resources;
+
+    /// Nearest is the node that lacks the fewest of the domains.
+    #[test]
+    fn what_is_kept_of_an_affinity_is_counted() {
+        let keys = ["a", "b", "c"].map(Name::new);
+        let affinity = PodAffinity { pods: PodSelectorId(0), keys: keys.clone().into() };
+        let node = Node {
+            allocatable: Resources::default(),
+            unhealthy: Box::default(),
+            labels: keys.map(|key| (key, Name::new("x"))).into(),
+            taints: Box::default(),
+            unschedulable: false,
+            features: Box::default(),
+            images: Box::default(),
+        };
+        let kept = |there: &[&str]| {
+            let failing = has_all(&affinity, &node, |key, _| there.contains(&key.as_str()));
+            failing.map_or_else(|failing| failing.close, |()| u32::MAX)
+        };
+        assert_eq!([kept(&[]), kept(&["b"]), kept(&["a", "c"])], [0, 1, 2]);
+        assert_eq!(kept(&["a", "b", "c"]), u32::MAX);
+    }
 }

@@ -12,7 +12,7 @@ use super::fact::{any_term, label, tolerated};
 use crate::decision::Facts;
 use crate::facts::{Effect, Node, NodeRules, Request};
 use crate::name::{Name, NodeKey};
-use crate::pods::SpreadRule;
+use crate::pods::{PodSelectorId, SpreadRule};
 use crate::reason::{Reason, Status};
 use crate::state::State;
 
@@ -174,8 +174,7 @@ impl Spread {
                 }
                 Some(_) => continue,
             };
-            let over = skew - i64::from(rule.max_skew);
-            let close = 1000 - over.clamp(0, 1000) as u32;
+            let close = closeness(skew, rule.max_skew);
             let (key, max_skew) = (rule.key.clone(), rule.max_skew);
             let value = value.and_then(|_| value_of(state, slot, &rule.key));
             let facts = Facts::Spread { key, value, here, least, max_skew };
@@ -183,6 +182,51 @@ impl Spread {
         }
         Ok(())
     }
+}
+
+impl Spread {
+    /// How many pods of these constraints find room together at most, on nodes of which each takes so many
+    /// by itself: no domain gets more than the skew beyond what the emptiest can come to have. What
+    /// `others` of the group are meant by as well bounds nothing.
+    pub(crate) fn most(
+        &self,
+        rules: &[SpreadRule],
+        rooms: &[(u32, u32)],
+        others: &[PodSelectorId],
+    ) -> u64 {
+        let mut most = u64::MAX;
+        for (at, (rule, domains)) in rules.iter().zip(&self.grid.domains).enumerate() {
+            let Some(of) = rule.pods.filter(|_| rule.own) else { continue };
+            if others.contains(&of) || self.grid.lacking != Lacking::Out {
+                continue;
+            }
+            let (here, mut room) = (&self.pods[at], vec![0_u64; domains.exists.len()]);
+            // Pods on nodes that do not count are not held against the skew.
+            let mut aside = 0_u64;
+            for (slot, count) in rooms {
+                let Some(value) = domains.value(*slot) else { continue };
+                match domains.counts.get(*slot as usize) {
+                    Some(true) => room[value as usize] += u64::from(*count),
+                    Some(false) | None => aside += u64::from(*count),
+                }
+            }
+            let full = |at: usize| u64::from(here[at]) + room[at];
+            let there = (0..here.len()).filter(|at| domains.exists[*at]);
+            let emptiest = self.least[at].and_then(|_| there.map(full).min()).unwrap_or(0);
+            let highest = emptiest + u64::try_from(rule.max_skew).unwrap_or(0);
+            let each = room.iter().zip(here);
+            let each = each.map(|(r, here)| highest.saturating_sub(u64::from(*here)).min(*r));
+            most = most.min(aside + each.sum::<u64>());
+        }
+        most
+    }
+}
+
+/// How near a node is that would be skewed so: each pod above `max_skew` is a step away.
+fn closeness(skew: i64, max_skew: i32) -> u32 {
+    const FARTHEST: u32 = 1000;
+    let over = skew.saturating_sub(i64::from(max_skew));
+    FARTHEST - u32::try_from(over.max(0)).unwrap_or(FARTHEST).min(FARTHEST)
 }
 
 /// The label that each node has a value of its own of.
@@ -270,4 +314,18 @@ pub(crate) fn when_empty(request: &Request, node: &Node) -> Result<(), Failing> 
 /// A node's value of a label.
 pub(super) fn value_of(state: &State, slot: u32, key: &str) -> Option<Name> {
     label(&state.nodes.at(slot).fact.as_ref()?.labels, key).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closeness;
+
+    /// What counts is how much is above the own maximum, whichever constraint it is.
+    #[test]
+    fn a_node_is_near_by_the_pods_above_max_skew() {
+        assert!(closeness(3, 2) > closeness(3, 1));
+        assert!(closeness(3, 1) > closeness(5, 2));
+        assert_eq!(closeness(0, 1), 1000);
+        assert_eq!(closeness(i64::MAX, 1), 0);
+    }
 }

@@ -10,7 +10,7 @@ use crate::check::{Asker, before_nodes};
 use crate::cost::Cost;
 use crate::decision::{Act, Decision, Example, Fragmentation, Proof, Short, Verdict, Why};
 use crate::facts::{Grant, Minimum, Seat};
-use crate::name::{ClaimKey, GroupKey, PodKey, Timestamp};
+use crate::name::{ClaimKey, GroupKey, PodKey, Timestamp, by_number};
 use crate::policy::{Effort, NodeOrder, Policy};
 use crate::reason::Reason;
 use crate::state::{State, Taken};
@@ -206,7 +206,9 @@ impl<'a> Trial<'a> {
         let placed = found.len();
         let short = match missing {
             Some(not) if placed == 0 => return self.not_placed(not),
-            Some(not) => Some(Short { missing: (wanted - placed) as u32, why: not }),
+            Some(not) => {
+                Some(Short { missing: (wanted - placed) as u32, why: not, parts: Box::default() })
+            }
             None => None,
         };
         let cost = found.iter().fold(Cost::default(), |sum, one| sum.and(one.cost));
@@ -244,7 +246,10 @@ impl<'a> Trial<'a> {
                     pods.push((fact.index, pod));
                 }
             }
-            pods.sort_unstable();
+            pods.sort_unstable_by(|(one, a), (other, b)| {
+                let by_name = || by_number(&a.0.name, &b.0.name).then_with(|| a.cmp(b));
+                one.cmp(other).then_with(by_name)
+            });
             let missing = self.state.missing_in_role(slot, role);
             for at in 0..missing {
                 let pod = pods.get(at as usize);
@@ -329,6 +334,11 @@ impl<'a> Trial<'a> {
     /// Notes an act.
     pub(super) fn act(&mut self, act: Act) {
         self.acts.push(act);
+    }
+
+    /// Notes what becomes of a further role of a group.
+    pub(super) fn role_waits(&mut self, key: &GroupKey, role: u16, verdict: Verdict) {
+        self.roles.push((key.clone(), role, verdict));
     }
 
     /// Notes how broken up trees are before and after a group.

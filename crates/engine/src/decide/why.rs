@@ -19,6 +19,7 @@ pub(super) fn object(reason: Reason, example: Example) -> Why {
         nearest: None,
         never: None,
         role: None,
+        parts: Box::default(),
     }
 }
 
@@ -120,6 +121,7 @@ impl Trial<'_> {
             nearest: nearest.map(|(_, slot)| self.state.nodes.key(slot).clone()),
             never: None,
             role: None,
+            parts: Box::default(),
         }
     }
 

@@ -406,6 +406,7 @@ fn device_cost(shape: &Shape, want: &Want<'_>, picks: &[Pick]) -> DeviceCost {
     let [off_switch, off_root, off_numa] = [Level::Switch, Level::Root, Level::Numa]
         .map(|level| without_partner(shape, level, &devices));
     DeviceCost {
+        of_group: 0,
         unaligned: u16::try_from(unaligned).unwrap_or(u16::MAX),
         islands: beyond_first(distinct(islands(shape, gpus.iter().copied()))),
         slowest: if dark { Link::UNKNOWN } else { best_ring(&gpus, link) },

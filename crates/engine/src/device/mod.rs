@@ -30,6 +30,7 @@ mod spans;
 mod stock;
 #[cfg(test)]
 mod tests;
+mod twins;
 mod unions;
 mod units;
 mod usage;

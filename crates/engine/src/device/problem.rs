@@ -273,7 +273,7 @@ impl<'a> Problem<'a> {
             let spans = &problem.spans;
             problem.lines.sort_by_key(|line| spans.is_for_cards(line));
         }
-        problem.before = super::search::twins(&problem);
+        problem.before = super::twins::twins(&problem);
         problem.units = super::units::units(&problem);
         if lens.cards_last {
             problem.keep_names();

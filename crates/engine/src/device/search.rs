@@ -6,17 +6,16 @@
 //! devices or requests: of such sets the first is the smallest.
 
 mod deep;
+mod price;
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use crate::cost::{DeviceCost, NicCost};
 use crate::facts::Link;
 
 use super::bits::{self, Mask};
 use super::charge::Charges;
 use super::choose::{Price, Standing, free_left};
-use super::packing::{Load, NEVER, Packing};
+use super::packing::{Load, Packing};
 use super::problem::{Axis, CODES, Choice, IDLE, Kind, Least, MOST, ODD, OUT, Problem, SOLO};
 use super::ring::best_ring;
 use super::rivals::SETS_MAX;
@@ -567,12 +566,6 @@ impl<'p, 'a> Search<'p, 'a> {
         !choice.admin && !self.p.lens.shape.devices[self.p.order[position]].traits.shareable
     }
 
-    /// Exclusive devices that stay free whatever the `more` devices are.
-    fn free_left(&self, more: usize) -> u32 {
-        let more = u32::try_from(more).unwrap_or(u32::MAX);
-        self.free.saturating_sub(self.given).saturating_sub(more)
-    }
-
     /// Whether rules whose order matters hold so far, where devices come in upstream's order.
     fn in_order(&self, choice: &Choice<'a>) -> bool {
         choice.axes.iter().all(|a| !self.p.axes[*a].loose || self.holds_loosely(*a, false))
@@ -598,167 +591,6 @@ impl<'p, 'a> Search<'p, 'a> {
                         value(before[0]) == own
                     }
         })
-    }
-
-    /// The least that a set with what is chosen can cost.
-    fn floor(&self, ahead: Ahead<'_, 'a>) -> Price {
-        let mut toll = self.wear.toll(ahead.most);
-        toll.wholes_used = toll.wholes_used.saturating_add(ahead.least.wholes);
-        toll.lost_mi = toll.lost_mi.saturating_add(ahead.least.lost_mi);
-        Price {
-            alternatives: self.alternatives,
-            devices: self.device_cost(false),
-            toll,
-            free_left: self.free_left(ahead.most),
-        }
-    }
-
-    /// Whether no set with what is chosen can cost less than what was found.
-    fn at_best(&self, ahead: Ahead<'_, 'a>) -> bool {
-        let Some((best, _)) = &self.best else { return false };
-        let Some(floor) = self.deep_floor(ahead) else { return true };
-        let at_best = |(apart, least)| self.raised(floor, apart, least) >= best.price;
-        floor >= best.price || self.packed().is_some_and(at_best)
-    }
-
-    /// Whether nothing below can beat what was found.
-    fn hopeless(&self, ahead: Ahead<'_, 'a>) -> bool {
-        let Some(floor) = self.deep_floor(ahead) else { return true };
-        if self.is_beyond(&floor) {
-            return true;
-        }
-        let Some((apart, least)) = self.packed() else { return false };
-        let floor = self.raised(floor, apart, least);
-        let missed = self.goal.is_some_and(|goal| (floor.devices.numa, least) > goal);
-        least == NEVER || missed || self.is_beyond(&floor)
-    }
-
-    /// Whether no set that costs this at least can be what is looked for.
-    fn is_beyond(&self, floor: &Price) -> bool {
-        match self.aim {
-            Aim::Equal(price) | Aim::FirstAt(price) => return *floor > price,
-            Aim::All => return false,
-            Aim::Best | Aim::First | Aim::Above(_) => {}
-        }
-        let Some((best, _)) = &self.best else { return false };
-        match floor.cmp(&best.price) {
-            Ordering::Less => false,
-            Ordering::Greater => true,
-            Ordering::Equal => {
-                let shown = self.positions.len().min(best.ranks.len());
-                self.positions[..] > best.ranks[..shown]
-            }
-        }
-    }
-
-    /// What packing tells of all that can follow: NUMA nodes beyond those in use, and what is lost,
-    /// at least. Who goes to another NUMA node costs more whatever is lost.
-    fn packed(&self) -> Option<(u16, Least)> {
-        let packing = self.p.packing.as_ref()?;
-        let used = |numa: u16| self.numa.counts.get(usize::from(numa)).is_some_and(|n| *n > 0);
-        if self.numa.distinct > 0 {
-            let near = packing.least(&self.load, used);
-            if near != NEVER {
-                return Some((0, near));
-            }
-        }
-        Some((u16::from(self.numa.distinct > 0), packing.least(&self.load, |_| true)))
-    }
-
-    /// A floor, with what packing tells: where more NUMA nodes are needed than it has looked at, nothing.
-    fn raised(&self, mut floor: Price, apart: u16, least: Least) -> Price {
-        let numa = self.numa.beyond_first().saturating_add(apart);
-        if floor.devices.numa > numa {
-            return floor;
-        }
-        floor.devices.numa = numa;
-        let toll = &mut floor.toll;
-        (toll.wholes_used, toll.lost_mi) =
-            (toll.wholes_used, toll.lost_mi).max((least.wholes, least.lost_mi));
-        floor
-    }
-
-    /// The cost of the devices chosen: of these alone where they are `all`, else the least that any
-    /// set with them can cost.
-    fn device_cost(&self, all: bool) -> DeviceCost {
-        let p = self.p;
-        let unmet = |(at, (axis, tally)): &(usize, (&Axis, &Tally))| {
-            axis.kind == Kind::Wish
-                && (tally.distinct > 1 || all && tally.joined == 0 && self.are_several(*at))
-        };
-        let unaligned = p.axes.iter().zip(&self.tallies).enumerate().filter(unmet).count();
-        let (slowest, farthest) = self.slowest(all);
-        DeviceCost {
-            unaligned: u16::try_from(unaligned).unwrap_or(u16::MAX),
-            islands: self.islands.beyond_first(),
-            slowest,
-            farthest,
-            nics: self.off_nics(all),
-            numa: self.numa.beyond_first(),
-        }
-    }
-
-    /// Whether several devices are under an axis: one alone is near itself, whatever is known.
-    fn are_several(&self, axis: usize) -> bool {
-        let p = self.p;
-        let fixed = p.fixed.iter().copied().filter(|_| p.axes[axis].of_pod);
-        let under = |o: &&Chosen| p.lines[o.line].choices[o.choice].axes.contains(&axis);
-        let chosen = self.chosen.iter().filter(under).map(|o| p.order[o.position]);
-        let mut devices = fixed.chain(chosen);
-        let first = devices.next();
-        devices.any(|device| Some(device) != first)
-    }
-
-    fn off_nics(&self, all: bool) -> NicCost {
-        let Some(cards) = &self.p.spans.cards else { return NicCost::default() };
-        let totals = if all { Some(self.cards.chosen()) } else { cards.totals };
-        let Some(totals) = totals else { return NicCost::default() };
-        let [off_switch, off_root, off_numa] = self.cards.off(totals);
-        NicCost { off_switch, off_root, off_numa }
-    }
-
-    /// Whether several devices are the pod's and nothing is known of links.
-    fn is_in_the_dark(&self) -> bool {
-        let p = self.p;
-        if !p.spans.silent {
-            return false;
-        }
-        let chosen = self.chosen.iter().map(|c| p.order[c.position]);
-        let mut devices = p.fixed.iter().copied().chain(chosen);
-        let first = devices.next();
-        devices.any(|device| Some(device) != first)
-    }
-
-    /// The slowest link that must be used, and the slowest of all pairs: of what is chosen where that
-    /// is `all`, else no worse than that of any set with it.
-    fn slowest(&self, all: bool) -> (Link, Link) {
-        if self.is_in_the_dark() {
-            return (Link::UNKNOWN, Link::UNKNOWN);
-        }
-        let (farthest, ring) = self.links.last().copied().unwrap_or((Link::IDEAL, None));
-        let slowest = match ring {
-            Some(ring) => ring,
-            None if all => self.best_ring(),
-            None => self.slowest_at_least(),
-        };
-        // The bottleneck of a ring is one of its pairs.
-        (slowest, farthest.max(slowest))
-    }
-
-    /// Each accelerator of two or more uses a link of its own, of three or more two.
-    fn slowest_at_least(&self) -> Link {
-        let spans = &self.p.spans;
-        let many = spans.accelerators.unwrap_or(0).max(self.accelerators.len());
-        if many < 2 || spans.links.is_empty() {
-            return Link::IDEAL;
-        }
-        let n = self.p.order.len();
-        let chosen = self.chosen.iter().map(|c| c.position).chain(n..n + self.p.fixed.len());
-        let used = chosen.filter(|at| spans.accelerator[*at]).map(|at| {
-            let (best, second) = spans.links[at];
-            if many > 2 { second } else { best }
-        });
-        used.max().unwrap_or(Link::IDEAL)
     }
 
     fn leaf(&mut self) -> Flow {
@@ -836,67 +668,4 @@ fn keep(mask: &mut [u64], axis: &Axis, position: usize) {
         Kind::Distinct => mask.iter_mut().zip(same).for_each(|(m, s)| *m &= !s),
         Kind::Wish => {}
     }
-}
-
-/// For each position the one before that is interchangeable with it: the same to every alternative,
-/// rule and part of the cost, held alike, and linked alike to all others.
-pub(super) fn twins(p: &Problem<'_>) -> Vec<Option<usize>> {
-    // Where the order of the devices matters, none can stand for another.
-    if p.is_loose() {
-        return vec![None; p.order.len()];
-    }
-    let marks: Vec<u64> = (0..p.order.len()).map(|at| mark(p, at)).collect();
-    // Devices that the pod has already are joined to those that it gets.
-    let all = p.order.iter().chain(&p.fixed).copied();
-    let linked: Vec<usize> = all.filter(|at| p.lens.shape.is_accelerator(*at)).collect();
-    let twin = |a: usize, b: usize| {
-        marks[a] == marks[b] && same_kind(p, a, b) && same_links(p, &linked, a, b)
-    };
-    (0..p.order.len()).map(|at| (0..at).rev().find(|before| twin(*before, at))).collect()
-}
-
-/// A number that interchangeable positions share.
-fn mark(p: &Problem<'_>, at: usize) -> u64 {
-    let fits = p.lines.iter().flat_map(|l| &l.choices).map(|c| u64::from(bits::has(&c.fit, at)));
-    let values = p.axes.iter().map(|a| u64::from(a.value[at].min(a.alone)));
-    let spans = [p.spans.island[at], p.spans.numa[at]].map(u64::from);
-    fits.chain(values)
-        .chain(spans)
-        .fold(0, |mark, v| mark.wrapping_mul(0x9e37_79b9).wrapping_add(v))
-}
-
-fn same_kind(p: &Problem<'_>, a: usize, b: usize) -> bool {
-    let (shape, usage, spans) = (p.lens.shape, p.lens.usage, &p.spans);
-    let (x, y) = (p.order[a], p.order[b]);
-    let (one, other) = (&shape.devices[x], &shape.devices[y]);
-    let choices = || p.lines.iter().flat_map(|l| &l.choices);
-    choices().all(|c| bits::has(&c.fit, a) == bits::has(&c.fit, b))
-        && choices().all(|c| c.draws.get(a) == c.draws.get(b))
-        && choices().all(|c| c.sets.iter().all(|link| link.values[a] == link.values[b]))
-        && p.axes.iter().all(|axis| same_value(axis, a, b))
-        && spans.alike(a, b)
-        && spans.whole.of.get(x) == spans.whole.of.get(y)
-        && shape.stock.size[x] == shape.stock.size[y]
-        && usage.is_taken(x) == usage.is_taken(y)
-        && usage.shares.get(x) == usage.shares.get(y)
-        && usage.consumed.get(x) == usage.consumed.get(y)
-        && one.traits.shareable == other.traits.shareable
-        && one.traits.counters == other.traits.counters
-        && one.traits.groups == other.traits.groups
-        && (one.traits.counters.is_empty() || one.pool == other.pool)
-        && (!one.traits.shareable || one.traits.capacity == other.traits.capacity)
-}
-
-/// Whether exchanging two positions changes nothing for an axis: values of one device each are all
-/// alike.
-pub(super) fn same_value(axis: &Axis, a: usize, b: usize) -> bool {
-    let (a, b) = (axis.value[a], axis.value[b]);
-    a == b || (axis.alone..CODES).contains(&a) && (axis.alone..CODES).contains(&b)
-}
-
-fn same_links(p: &Problem<'_>, linked: &[usize], a: usize, b: usize) -> bool {
-    let (x, y) = (p.order[a], p.order[b]);
-    let link = |at: usize, other: usize| p.lens.shape.link(at, other);
-    !p.spans.accelerator[a]
-        || linked.iter().filter(|c| **c != x && **c != y).all(|c| link(x, *c) == link(y, *c))
 }

@@ -267,6 +267,7 @@ impl Parts {
         let broken = self.islands.iter().filter(broken).count();
         Worth {
             devices: DeviceCost {
+                of_group: 0,
                 unaligned: 0,
                 islands: beyond_first(members().map(|bit| spans.island[self.at[bit]])),
                 slowest,

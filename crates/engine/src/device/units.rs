@@ -6,7 +6,7 @@
 
 use super::bits;
 use super::problem::Problem;
-use super::search::same_value;
+use super::twins::same_value;
 
 /// For each position that draws on one counter set: that set, and the set before that is alike. Empty
 /// where that tells nothing.

@@ -71,7 +71,9 @@ fn agree(decision: &Decision, fates: &[Fate]) -> Outcome {
             }
             Verdict::Placed { cost, short, .. } => (*cost, short.clone()),
             Verdict::Waits(why) | Verdict::Refused(why) if fate.tally.is_empty() => {
-                let told = why.group().map(|facts| facts.fit);
+                // Of a part that need not start its own are counted.
+                let told = why.group().filter(|facts| facts.part.is_none());
+                let told = told.map(|facts| facts.fit);
                 // Of several roles a greedy count may miss the most that fit.
                 let wrong = |fit| fit > fate.fit || fate.alike && fit != fate.fit;
                 if !fate.seats.is_empty() || told.is_some_and(wrong) {

@@ -49,6 +49,7 @@ fn gang_world(seed: u64) -> World {
             other.request = Shared::new(request);
             group.roles.push(other);
         }
+        grow_in_parts(group, &mut chance);
         for role in &mut group.roles {
             let mut request = (*role.request).clone();
             // No two pods have one claim on a volume that was made for one of them.
@@ -83,6 +84,41 @@ fn gang_world(seed: u64) -> World {
     world
 }
 
+/// Gives some groups parts that need not start: what a role has beyond its minimum, members of another
+/// role, or of both.
+fn grow_in_parts(group: &mut Group, chance: &mut Chance) {
+    if !chance.percent(35) {
+        return;
+    }
+    let part = |at: usize, least: &[(u16, u32)], after| Part {
+        name: Name::new(&format!("p{at}")),
+        least: least.into(),
+        after,
+    };
+    let (first, most) = (group.roles[0].clone(), group.roles[0].max);
+    if group.roles.len() > 1 || first.min < most {
+        if chance.percent(50) && first.min < most {
+            group.parts.push(part(0, &[(0, first.min + 1)], None));
+        }
+        if group.roles.len() > 1 {
+            group.roles[1].min = 0;
+            group.parts.push(part(1, &[(0, most), (1, 1)], None));
+        }
+        return;
+    }
+    if most > 2 {
+        return;
+    }
+    let mut other = first;
+    (other.min, other.max) = (0, 2);
+    group.roles.push(other);
+    match chance.below(3) {
+        0 => group.parts.push(part(0, &[(1, 2)], None)),
+        1 => group.parts.extend([part(0, &[(1, 1)], None), part(1, &[(1, 2)], Some(0))]),
+        _ => group.parts.push(part(0, &[(1, 1)], None)),
+    }
+}
+
 /// Holds worlds against a property; what breaks it is told of in a world as small as possible.
 pub(super) fn for_gang_worlds(
     seeds: std::ops::Range<u64>,
@@ -99,12 +135,14 @@ pub(super) fn for_gang_worlds(
 
 #[test]
 fn gangs_are_placed_as_brute_force_places_them() {
-    let (mut whole, mut short, mut none, mut ruled) = (0, 0, 0, 0);
+    let (mut whole, mut short, mut none, mut ruled, mut parted) = (0, 0, 0, 0, 0);
     for_gang_worlds(600_000..601_000, |world| {
         for fate in against_brute_force(&BEST, world)? {
             let group = &world.groups[&fate.group];
             if group.minimum == Minimum::Gang {
                 ruled += u32::from(!group.rules.is_empty());
+                let in_part = fate.missing > 0 && !fate.seats.is_empty();
+                parted += u32::from(!group.parts.is_empty() && in_part);
                 let count = match (fate.missing, fate.fit) {
                     (0, _) => &mut whole,
                     (_, 0) => &mut none,
@@ -115,8 +153,11 @@ fn gangs_are_placed_as_brute_force_places_them() {
         }
         Ok(())
     });
-    println!("gangs: {whole} whole, {short} short, {none} without any member; {ruled} with rules");
-    assert!(whole > 200 && short > 70 && ruled > 200);
+    println!(
+        "gangs: {whole} whole, {short} short, {none} without any member; {ruled} with rules, \
+         {parted} short with parts"
+    );
+    assert!(whole > 200 && short > 70 && ruled > 200 && parted > 30);
 }
 
 /// The group that goes first, alone in what waits.
@@ -188,15 +229,56 @@ fn torn(world: &World, mut decision: Decision) -> Option<Decision> {
     None
 }
 
+/// Takes one seat away of a part that is there whole.
+fn halved(world: &World, decision: &Decision) -> Option<Decision> {
+    let mut decision = decision.clone();
+    for act in &mut decision.acts {
+        let Act::Place(group, seats, _) = act else { continue };
+        let fact = &world.groups[group];
+        let of_part = |part: &Part| {
+            let all: u32 = part.least.iter().map(|(_, least)| least).sum();
+            let own =
+                part.least.iter().find(|(role, _)| fact.roles[usize::from(*role)].min == 0)?;
+            (all > 1 && part.after.is_none() && fact.parts.len() == 1).then_some(own.0)
+        };
+        let Some(role) = fact.parts.iter().find_map(of_part) else { continue };
+        let new = seats.iter().filter(|seat| seat.role == role).count() as u32;
+        let (least, bound) = (fact.parts[0].least.to_vec(), world.bound(group, usize::from(role)));
+        let others = least.iter().any(|(of, _)| *of != role && seats.iter().any(|s| s.role == *of));
+        if bound == 0 && new > 0 && (new > 1 || others) {
+            let last = seats.iter().rposition(|seat| seat.role == role)?;
+            if others && new == 1 {
+                // Of the other role what is beyond its minimum stays.
+                let beyond = |of: u16| {
+                    let role = usize::from(of);
+                    let here = seats.iter().filter(|seat| seat.role == of).count() as u32;
+                    here > fact.roles[role].min && world.bound(group, role) == 0
+                };
+                least.iter().find(|(of, _)| *of != role && beyond(*of))?;
+            }
+            seats.remove(last);
+            return Some(decision);
+        }
+    }
+    None
+}
+
 #[test]
 fn the_audit_sees_a_group_that_is_torn_apart() {
-    let mut seen = 0;
+    let (mut seen, mut parts) = (0, 0);
     for_gang_worlds(620_000..620_600, |world| {
         let mut engine = engine_of(world);
         let decision = decide(&mut engine, &BEST);
         let violations = audit(engine.state(), &decision);
         if !violations.is_empty() {
             return Err(format!("{violations:?} in {:?}", decision.acts));
+        }
+        if let Some(halved) = halved(world, &decision) {
+            parts += 1;
+            let violations = format!("{:?}", audit(engine.state(), &halved));
+            if !violations.contains("a part that need not start") {
+                return Err(format!("{violations} in {:?}", halved.acts));
+            }
         }
         if let Some(torn) = torn(world, decision) {
             seen += 1;
@@ -207,7 +289,7 @@ fn the_audit_sees_a_group_that_is_torn_apart() {
         }
         Ok(())
     });
-    assert!(seen > 5, "{seen}");
+    assert!(seen > 5 && parts > 5, "{seen}, {parts}");
 }
 
 /// A device of which selectors can tell its kind.

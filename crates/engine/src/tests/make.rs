@@ -842,6 +842,7 @@ fn lone(request: Request, priority: i32, at: i64) -> Group {
             admits: None,
         }],
         minimum: Minimum::Each,
+        parts: Vec::new(),
         rules: Vec::new(),
         shared: Vec::new(),
         run_max_millis: None,

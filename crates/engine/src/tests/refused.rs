@@ -19,7 +19,11 @@ fn healed(world: &World, group: &GroupKey) -> World {
     for role in ideal.groups.values_mut().flat_map(|group| &mut group.roles) {
         let mut request = (*role.request).clone();
         let affinity = request.near.as_ref().and_then(|near| near.affinity.as_ref());
-        request.matched = affinity.iter().map(|affinity| affinity.pods).collect();
+        let mut matched = request.matched.to_vec();
+        matched.extend(affinity.map(|affinity| affinity.pods));
+        matched.sort_unstable();
+        matched.dedup();
+        request.matched = matched.into();
         role.request = Shared::new(request);
     }
     for group in ideal.groups.values_mut() {

@@ -197,6 +197,11 @@ impl World {
                 fewer.rules.remove(rule);
                 put(fewer);
             }
+            if !group.parts.is_empty() {
+                let mut fewer = group.clone();
+                fewer.parts.pop();
+                put(fewer);
+            }
             for (r, role) in group.roles.iter().enumerate() {
                 if role.admits.is_some() {
                     let mut open = group.clone();

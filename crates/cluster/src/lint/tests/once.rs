@@ -61,6 +61,43 @@ fn an_amount_that_the_api_server_refuses_is_told_once() {
 }
 
 #[test]
+fn a_part_of_a_unit_that_is_asked_and_limited_is_told_once() {
+    let asking = |resources: &str| {
+        let pod = format!("spec: {{containers: [{{name: c, resources: {{{resources}}}}}]}}\n");
+        rules::clean() + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: other}\n" + &pod
+    };
+    let half = "{nvidia.com/gpu: 500m}";
+    let same = asking(&format!("requests: {half}, limits: {half}"));
+    let fractions = |text: &str| {
+        broken(text).iter().filter(|(rule, _)| *rule == Rule::ResourceFraction).count()
+    };
+    assert_eq!(fractions(&same), 1);
+    assert_eq!(fractions(&asking(&format!("limits: {half}"))), 1);
+    let apart = format!("requests: {half}, limits: {{nvidia.com/gpu: 700m}}");
+    assert_eq!(fractions(&asking(&apart)), 2);
+}
+
+#[test]
+fn a_wish_of_a_group_that_can_not_be_read_is_not_told_again_of_its_pods() {
+    let text = |wish: &str, count: u32| {
+        let spec = "spec:\n  schedulingGroup: {podGroupName: g}";
+        let pods =
+            rules::clean().replacen("spec:\n  containers", &format!("{spec}\n  containers"), 1);
+        pods + &format!(
+            "---\napiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {{name: g, \
+             annotations: {{phalanx.dev/align: {wish}}}}}\nspec: {{schedulingPolicy: {{gang: \
+             {{minCount: {count}}}}}}}\n"
+        )
+    };
+    let misspelt = text("nvma=required", 1);
+    assert!(misspelt.contains("schedulingGroup"), "{misspelt}");
+    assert_eq!(broken(&misspelt), [(Rule::InputDoubtful, Severity::Error)]);
+    // A number that is wrong is read as another, and says nothing of the wish.
+    let unmet = broken(&text("island=required", 0));
+    assert!(unmet.len() == 2 && unmet[0].0 != unmet[1].0, "{unmet:?}");
+}
+
+#[test]
 fn what_could_not_be_read_is_not_told_again_of_its_users() {
     let text = rules::clean().replace("count: 2", "count: two");
     assert_eq!(broken(&text), [], "the reader tells it");

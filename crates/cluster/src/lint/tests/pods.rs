@@ -5,7 +5,7 @@ use super::Case;
 use super::rules::{POD, case, clean};
 
 pub(super) fn cases() -> Vec<Case> {
-    [admission(), quotas(), amounts(), uncounted(), paths(), nodes(), taints_and_ports()]
+    [admission(), quotas(), amounts(), uncounted(), paths(), nodes(), taints(), ports()]
         .into_iter()
         .flatten()
         .collect()
@@ -260,7 +260,7 @@ fn nodes() -> Vec<Case> {
     ]
 }
 
-fn taints_and_ports() -> Vec<Case> {
+fn taints() -> Vec<Case> {
     let tainted = clean().replacen(
         "labels: {a: b}}",
         "labels: {a: b}}\nspec: {taints: [{key: example.com/dedicated, effect: PreferNoSchedule}]}",
@@ -276,14 +276,6 @@ fn taints_and_ports() -> Vec<Case> {
         "{tainted}---\n{}",
         tolerating("example.com/dedicatet").replace("trainer", "other")
     );
-    let job = |count: u32, node: &str| {
-        format!(
-            "{}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec: {{replicas: \
-             {count}, template: {{spec: {{nodeSelector: {{a: {node}}}, containers: [{{name: c, ports: \
-             [{{containerPort: 80, hostPort: 80}}]}}]}}}}}}\n",
-            clean()
-        )
-    };
     vec![
         case(
             Rule::TolerationMisspelt,
@@ -302,6 +294,19 @@ fn taints_and_ports() -> Vec<Case> {
             tolerated,
             ("example.com/dedicatet", "another.example.com/thing"),
         ),
+    ]
+}
+
+fn ports() -> Vec<Case> {
+    let job = |count: u32, node: &str| {
+        format!(
+            "{}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec: {{replicas: \
+             {count}, template: {{spec: {{nodeSelector: {{a: {node}}}, containers: [{{name: c, ports: \
+             [{{containerPort: 80, hostPort: 80}}]}}]}}}}}}\n",
+            clean()
+        )
+    };
+    vec![
         case(
             Rule::HostPortLimitsReplicas,
             "spec.template.spec.containers[0].ports",
@@ -315,6 +320,35 @@ fn taints_and_ports() -> Vec<Case> {
             &["it wants 1 pod, and 0 nodes of the input are open to it"],
             job(1, "c"),
             ("{a: c}", "{a: b}"),
+        ),
+        case(
+            Rule::HostPortLimitsReplicas,
+            "spec.template.spec.containers[0].ports",
+            &["it wants 2 pods, and 1 node of the input is open to it"],
+            job(2, "b").replace(", hostPort: 80", "").replace(
+                "containers: [{name: c, ports",
+                "hostNetwork: true, containers: [{name: c, ports",
+            ),
+            ("hostNetwork: true", "hostNetwork: false"),
+        ),
+        case(
+            Rule::HostPortLimitsReplicas,
+            "spec.template.spec.initContainers[0].ports",
+            &["it wants 2 pods, and 1 node of the input is open to it"],
+            job(2, "b").replace(
+                "containers: [{name: c, ports",
+                "containers: [{name: m}], initContainers: [{name: c, restartPolicy: Always, ports",
+            ),
+            ("restartPolicy: Always, ", ""),
+        ),
+        case(
+            Rule::HostPortLimitsReplicas,
+            "spec.template.spec.containers[0].ports",
+            &["it wants 2 pods, and 1 node of the input is open to it"],
+            job(2, "b")
+                + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n9, labels: {a: b}}\nspec: {taints: \
+                   [{key: own, effect: NoSchedule}]}\n",
+            ("key: own", "key: node.kubernetes.io/not-ready"),
         ),
     ]
 }

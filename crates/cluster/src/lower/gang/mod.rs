@@ -1,9 +1,11 @@
 //! Gangs: pods that start together, whoever declares it. Which pods and roles are of which gang is told
 //! here, and a gang lowered to one group of the engine; what its API says of it is [`spec`]'s.
 
+mod minima;
 mod odd;
 mod rules;
 mod spec;
+mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,10 +28,22 @@ use super::slice::Note;
 use super::workload::{Marks, RoleRecord, Wish, WorkloadRecord};
 use super::{Lowering, Objects};
 use crate::finding::Finding;
-use spec::{Minima, Spec};
+use minima::{HalfPart, Minima};
+use spec::Spec;
 
 /// What workloads have still to make, each worked out once.
 type AllPlanned = BTreeMap<GroupKey, Arc<Vec<Planned>>>;
+
+/// A part of a gang of which some pods run, and fewer than make it whole.
+#[derive(Clone, Debug)]
+pub(crate) struct HalfStarted {
+    pub(crate) name: Name,
+    pub(crate) needs: u32,
+    /// Its pods that run.
+    pub(crate) pods: BTreeSet<String>,
+    /// Others of it wait.
+    pub(crate) waits: bool,
+}
 
 /// A member on a node.
 #[derive(Clone, Debug)]
@@ -60,6 +74,8 @@ pub(crate) struct Shown {
     about: Option<ObjectRef>,
     /// Pods that it starts with, those that run included.
     needed: u64,
+    /// Parts beyond those that started in part.
+    halves: Vec<HalfPart>,
     /// Where it is to be, each rule with the field that says so.
     rules: Vec<(LevelRule, Name)>,
 }
@@ -114,10 +130,22 @@ impl Lowering {
     /// The gang that a pod is of.
     pub(super) fn gang_of_pod(&self, key: &PodKey, record: &PodRecord) -> Option<GroupKey> {
         let root = self.root_of_pod(record);
-        let whole = root.filter(|root| {
+        let whole = root.clone().filter(|root| {
             self.objects.workloads.get(root).is_some_and(|workload| workload.gang.is_some())
         });
-        whole.or_else(|| self.marked(&key.0.namespace, record.marks.as_deref()))
+        let own = || self.own_gang_of_pod(root.as_ref()?, record);
+        whole.or_else(own).or_else(|| self.marked(&key.0.namespace, record.marks.as_deref()))
+    }
+
+    /// The gang that a pod is of as one of the role of its workload, without naming it.
+    fn own_gang_of_pod(&self, root: &GroupKey, pod: &PodRecord) -> Option<GroupKey> {
+        let record = self.objects.workloads.get(root)?;
+        if !record.roles.iter().any(|role| role.gang_is_own) {
+            return None;
+        }
+        let role = record.roles.get(usize::from(self.seat_of(root, pod)?.role))?;
+        let marks = role.marks.as_deref().filter(|_| role.gang_is_own)?;
+        marks.group_in(&root.object.namespace)
     }
 
     /// The gang that the pods of a role are of.
@@ -231,11 +259,12 @@ impl Lowering {
         let gates: BTreeSet<Name> = waiting.flat_map(|draft| draft.gates.iter().cloned()).collect();
         let gates: Box<[Name]> = gates.into_iter().collect();
         let priority = spec.priority.as_ref().map_or(priority, |from| self.priority(from).0);
-        let minima = spec::minima(&spec, &drafts);
+        let minima = minima::minima(&spec, &drafts);
         let (roles, whole) = self.roles_with_minima(&spec, &minima, &drafts);
         let group = Group {
             rules: rules.iter().map(|(rule, _)| rule.clone()).collect(),
             minimum: if whole || !spec.is_each { Minimum::Gang } else { Minimum::Each },
+            parts: minima.parts.clone(),
             gate: if gates.is_empty() { Gate::Open } else { Gate::Gated(gates) },
             ..self.group_with(roles, priority, since.unwrap_or(Since::Input(0)), run_max)
         };
@@ -250,10 +279,9 @@ impl Lowering {
         }
         notes.extend(spec.notes.iter().cloned());
         notes.extend(odd::notes(&drafts));
-        let about = spec.about.clone();
+        let Minima { needed, halves, .. } = minima;
         let lines = drafts.into_iter().map(|draft| draft.line).collect();
-        let needed = minima.needed;
-        let shown = Shown { lines, labels, notes, about, needed, rules };
+        let shown = Shown { lines, labels, notes, about: spec.about, needed, halves, rules };
         self.shown.gangs.insert(key.clone(), shown);
     }
 
@@ -298,6 +326,15 @@ impl Lowering {
 
     /// The pods of a gang that the engine sees.
     fn pods_of_gang(&self, key: &GroupKey) -> Vec<PodKey> {
+        self.all_pods_of_gang(key, Life::is_seen)
+    }
+
+    /// The pods of a gang that have ended or are another scheduler's.
+    pub(crate) fn unseen_of_gang(&self, key: &GroupKey) -> Vec<PodKey> {
+        self.all_pods_of_gang(key, |life| !life.is_seen())
+    }
+
+    fn all_pods_of_gang(&self, key: &GroupKey, lives: impl Fn(&Life) -> bool) -> Vec<PodKey> {
         let mut all: BTreeSet<PodKey> = BTreeSet::new();
         if let Some(record) = self.objects.workloads.get(key).filter(|of| of.gang.is_some()) {
             all.extend(self.owned(key, record).map(|(pod, _)| pod.clone()));
@@ -305,10 +342,17 @@ impl Lowering {
         for name in self.named_as(key) {
             all.extend(self.index.members.get(&name).into_iter().flatten().cloned());
         }
+        // Pods of such a role do not name it themselves.
+        for (workload, role) in self.index.gang_roles.get(key).into_iter().flatten() {
+            let Some(record) = self.objects.workloads.get(workload) else { continue };
+            if record.roles.get(usize::from(*role)).is_some_and(|role| role.gang_is_own) {
+                all.extend(self.owned(workload, record).map(|(pod, _)| pod.clone()));
+            }
+        }
         let is = |pod: &PodKey| {
             let record = self.objects.pods.get(pod);
             record.is_some_and(|record| {
-                record.life.is_seen() && self.gang_of_pod(pod, record).as_ref() == Some(key)
+                lives(&record.life) && self.gang_of_pod(pod, record).as_ref() == Some(key)
             })
         };
         all.into_iter().filter(is).collect()
@@ -429,8 +473,13 @@ impl Lowering {
         });
         let mut whole = false;
         let mut roles = Vec::with_capacity(drafts.len());
-        for (draft, min) in drafts.iter().zip(&minima.least) {
-            let kept_back = incomplete.clone().filter(|_| !draft.line.running);
+        for (at, (draft, min)) in drafts.iter().zip(&minima.least).enumerate() {
+            let lacking = minima.lacking.get(&at).map(|text| Fault {
+                reason: Reason::GroupIncomplete,
+                subject: self.interned.names.get(text),
+                detail: self.interned.names.get(""),
+            });
+            let kept_back = incomplete.clone().or(lacking).filter(|_| !draft.line.running);
             whole |= *min > 0;
             roles.push(Role {
                 name: draft.name.clone(),
@@ -445,7 +494,7 @@ impl Lowering {
                 },
             });
         }
-        (roles, whole || incomplete.is_some())
+        (roles, whole || incomplete.is_some() || !minima.parts.is_empty())
     }
 
     /// The objects of the groups that marks name: the group, and those that it is part of, nearest
@@ -562,6 +611,29 @@ impl Lowering {
         let Some(shown) = self.shown.gangs.get(key) else { return 0 };
         let beyond = u64::from(self.running_of_gang(shown)).saturating_sub(shown.needed);
         usize::try_from(beyond).unwrap_or(usize::MAX)
+    }
+
+    /// How many pods of a gang are being deleted on nodes.
+    pub(crate) fn leaving_members(&self, key: &GroupKey) -> usize {
+        let lines = self.shown.gangs.get(key).into_iter().flat_map(|shown| &shown.lines);
+        lines.filter(|line| line.running && line.going).map(|line| line.pods.len()).sum()
+    }
+
+    /// The parts of a gang that need not start and started in part.
+    pub(crate) fn halves(&self, key: &GroupKey) -> Vec<HalfStarted> {
+        let Some(shown) = self.shown.gangs.get(key) else { return Vec::new() };
+        let half = |half: &HalfPart| {
+            let lines = half.roles.iter().filter_map(|role| shown.lines.get(*role));
+            let runs = |line: &&Line| line.running && !line.going;
+            let pods = lines.clone().filter(runs).flat_map(|line| &line.pods);
+            HalfStarted {
+                name: half.name.clone(),
+                needs: half.needs,
+                pods: pods.map(|pod| pod.0.name.to_string()).collect(),
+                waits: lines.clone().any(|line| !line.running),
+            }
+        };
+        shown.halves.iter().map(half).collect()
     }
 
     /// The members of a gang that are on nodes, those that are being deleted left out.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{LevelRule, Name};
+use phalanx_engine::{GroupKey, LevelRule, Name};
 use phalanx_objects::ObjectRef;
 
 use super::super::Lowering;
@@ -50,7 +50,35 @@ pub(super) fn notes(drafts: &[Draft]) -> Vec<Note> {
 
 /// Kueue's slices; of other APIs a smaller last part is no mistake.
 fn is_slice(wish: &Wish) -> bool {
-    wish.segment.is_some() && wish.field.as_str().contains("podset-slice-")
+    wish.segment.is_some() && is_of_slices(&wish.field)
+}
+
+/// Whether a field is one of Kueue's slices.
+fn is_of_slices(field: &Name) -> bool {
+    field.as_str().contains("podset-slice-")
+}
+
+/// Slices that are to be in one domain of a wider level than all pods of their template.
+fn inverted(shown: &Shown) -> Vec<Note> {
+    let of_set = |field: &Name| {
+        let field = field.as_str();
+        field.contains("podset-required-topology") || field.contains("podset-preferred-topology")
+    };
+    let mut notes = Vec::new();
+    for (slices, field) in shown.rules.iter().filter(|(_, field)| is_of_slices(field)) {
+        let narrower = |(rule, other): &&(LevelRule, Name)| {
+            of_set(other)
+                && rule.roles == slices.roles
+                && rule.topology == slices.topology
+                && rule.level > slices.level
+        };
+        if shown.rules.iter().any(|one| narrower(&one)) {
+            let message = "Slices in domains of a wider level than the one that all pods of the template \
+                           are to be in: Kueue does not place that. Here both are kept.";
+            notes.push((Severity::Warning, field.to_string(), message.to_owned()));
+        }
+    }
+    notes
 }
 
 fn uneven(wish: &Wish, size: u32, pods: u32) -> Option<Note> {
@@ -61,8 +89,8 @@ fn uneven(wish: &Wish, size: u32, pods: u32) -> Option<Note> {
         )
     } else if !pods.is_multiple_of(size) {
         format!(
-            "{pods} pods do not come out even in slices of {size}: Kueue does not admit that. The \
-             last slice is taken to have {}.",
+            "{pods} pods do not come out even in slices of {size}: Kueue places whole slices, and a smaller \
+             last one only with its gate TASPartialSlices. Here the last slice is taken to have {}.",
             pods % size
         )
     } else {
@@ -72,10 +100,16 @@ fn uneven(wish: &Wish, size: u32, pods: u32) -> Option<Note> {
 }
 
 impl Lowering {
+    /// How many pods are to be together in Kueue's slices of a gang, where it has any.
+    pub(crate) fn slice_size(&self, key: &GroupKey) -> Option<u32> {
+        let rules = &self.shown.gangs.get(key)?.rules;
+        rules.iter().filter(|(_, field)| is_of_slices(field)).find_map(|(rule, _)| rule.segment)
+    }
+
     /// Levels that the gang names, which no node has a label for and no topology: with the nearest that
     /// there is.
     pub(super) fn unknown_levels(&self, shown: &Shown) -> Vec<Note> {
-        let mut notes = Vec::new();
+        let mut notes = inverted(shown);
         for (rule, field) in &shown.rules {
             let Some(tree) = self.shown.trees.get(&rule.topology) else { continue };
             let Tree::Labels(Source::Group, labels) = tree else { continue };

@@ -1,10 +1,12 @@
 //! What the API that declares a gang says of it: how many of it must start at once, part by part, and
 //! where they are to be. The table of fields is in the guide.
 
+use std::collections::BTreeMap;
+
 use phalanx_engine::{GroupKey, Name, Scoped};
 use phalanx_objects::ObjectRef;
 use phalanx_objects::scheduling::{
-    GroveTopologyConstraint, KaiPodGroupSpec, KaiTopologyConstraint, PodGroupSpec, Scheduling,
+    GroveTopologyConstraint, KaiSubGroup, KaiTopologyConstraint, PodGroupSpec, Scheduling,
     SchedulingKind,
 };
 
@@ -13,6 +15,7 @@ use super::super::record::PriorityFrom;
 use super::super::settle::object;
 use super::super::slice::Note;
 use super::super::workload::{BOUND, LevelName, UNDECLARED, Wish, volcano_wish};
+use super::units::{Node, Unit, units};
 use super::{Draft, declaring};
 use crate::finding::Severity;
 
@@ -22,6 +25,10 @@ pub(super) struct Spec {
     /// Fewest pods of all; none is what parts and roles say.
     pub(super) min: Option<u32>,
     pub(super) parts: Vec<Part>,
+    /// Parts that need not start, each there whole or not at all.
+    pub(super) units: Vec<Unit>,
+    /// Pods of so many at a time start beyond those that must.
+    pub(super) segment: Option<u32>,
     /// Where all of it is to be.
     pub(super) wishes: Vec<Wish>,
     pub(super) priority: Option<PriorityFrom>,
@@ -29,10 +36,19 @@ pub(super) struct Spec {
     pub(super) is_each: bool,
     /// The object that declares it is not there.
     pub(super) missing: Option<String>,
+    /// Too few groups of it are there, in words.
+    pub(super) few: Option<String>,
     /// The object that it is said of.
     pub(super) about: Option<ObjectRef>,
     pub(super) notes: Vec<Note>,
 }
+
+/// A group below a group of groups: what it is under, unless that is the first of all; what it says; and
+/// whether pods are in it.
+type Below<'o> = (Option<Name>, &'o PodGroupSpec, bool);
+
+/// All of them by name.
+type Tree<'o> = BTreeMap<Name, Below<'o>>;
 
 /// What is said of a part of a gang.
 #[derive(Clone, Debug, Default)]
@@ -40,17 +56,9 @@ pub(super) struct Part {
     /// The parts by name that it is made of: itself, or those below it.
     pub(super) names: Vec<Name>,
     pub(super) min: Option<u32>,
+    /// The unit that it is of, where it need not start.
+    pub(super) unit: Option<u16>,
     pub(super) wishes: Vec<Wish>,
-}
-
-/// How many must start.
-pub(super) struct Minima {
-    /// Of each role.
-    pub(super) least: Vec<u32>,
-    /// Of all of them, those on nodes included.
-    pub(super) needed: u64,
-    /// How many there are for that, of parts no more than these need.
-    there: u64,
 }
 
 impl Lowering {
@@ -176,32 +184,72 @@ impl Lowering {
         };
         spec.wishes = constraints(own);
         spec.priority = priority(own);
-        let policy = own.scheduling_policy.gang.as_ref();
-        let at_once = policy.map_or(0, |gang| usize::try_from(gang.min_group_count).unwrap_or(0));
-        spec.is_each = policy.is_none();
-        let mut below: std::collections::BTreeMap<Name, Vec<Name>> = Default::default();
-        for (at, scoped) in groups.iter().enumerate() {
+        let fewest = own.scheduling_policy.gang.as_ref().map(|gang| gang.min_group_count);
+        spec.is_each = fewest.is_none();
+        let (all, below) = self.below(key, &groups);
+        let names: Vec<&Name> = all.keys().collect();
+        let node =
+            |(name, (parent, of, is_group)): (&Name, &(Option<Name>, &PodGroupSpec, bool))| {
+                let gang = of.scheduling_policy.gang.as_ref();
+                let at_once =
+                    gang.map_or(0, |gang| u32::try_from(gang.min_group_count).unwrap_or(0));
+                Node {
+                    name: name.clone(),
+                    parent: parent
+                        .as_ref()
+                        .and_then(|parent| names.iter().position(|n| *n == parent)),
+                    fewest: Some(at_once).filter(|_| !is_group),
+                }
+            };
+        let nodes: Vec<Node> = all.iter().map(node).collect();
+        let fewest = fewest.map_or(0, |fewest| u32::try_from(fewest).unwrap_or(0));
+        let own = nodes.iter().filter(|node| node.parent.is_none()).count();
+        if (own as u64) < u64::from(fewest) {
+            let verb = if own == 1 { "is" } else { "are" };
+            spec.few = Some(format!("it needs {fewest} groups, of which {own} {verb} there"));
+        }
+        let (found, of) = units(Some(fewest), &nodes);
+        spec.units = found;
+        for ((name, (_, of, is_group)), unit) in all.iter().zip(of) {
+            let min = of.min_count().and_then(|min| u32::try_from(min).ok());
+            let names = match below.get(name).filter(|_| !is_group) {
+                Some(names) => names.clone(),
+                None => vec![name.clone()],
+            };
+            let min = min.filter(|_| *is_group);
+            spec.parts.push(Part { names, min, unit, wishes: constraints(of) });
+        }
+        spec
+    }
+
+    /// Each group of a group of groups, and each group of groups below it, with what it is under; and the
+    /// groups that are below each.
+    fn below(&self, key: &GroupKey, groups: &[Scoped]) -> (Tree<'_>, BTreeMap<Name, Vec<Name>>) {
+        let namespace = &key.object.namespace;
+        let mut all = Tree::new();
+        let mut below: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
+        for scoped in groups {
             let record = self.objects.scheduling.get(&(SchedulingKind::PodGroup, scoped.clone()));
             let Some(Scheduling::PodGroup(of)) = record.map(|record| &*record.object) else {
                 continue;
             };
-            // Of groups that need not start the first are taken as those that must.
-            let least = of.spec.min_count().and_then(|min| u32::try_from(min).ok());
-            let min = if policy.is_some() && at >= at_once { Some(0) } else { least };
-            let names = vec![scoped.name.clone()];
-            spec.parts.push(Part { names, min, wishes: constraints(&of.spec) });
-            for parent in self.objects.parents(scoped) {
-                below.entry(parent).or_default().push(scoped.name.clone());
+            let parents = self.objects.parents(scoped);
+            let parents = parents.into_iter().take_while(|name| *name != key.object.name);
+            let parents: Vec<Name> = parents.collect();
+            all.insert(scoped.name.clone(), (parents.first().cloned(), &of.spec, true));
+            for (at, parent) in parents.iter().enumerate() {
+                below.entry(parent.clone()).or_default().push(scoped.name.clone());
+                let object = Scoped { namespace: namespace.clone(), name: parent.clone() };
+                let record = &(SchedulingKind::CompositePodGroup, object);
+                let record = self.objects.scheduling.get(record).map(|record| &*record.object);
+                if let Some(Scheduling::CompositePodGroup(of)) = record {
+                    // A group of the same name stands for itself.
+                    let known = (parents.get(at + 1).cloned(), &of.spec, false);
+                    all.entry(parent.clone()).or_insert(known);
+                }
             }
         }
-        for (name, names) in below.into_iter().filter(|(name, _)| *name != key.object.name) {
-            let scoped = Scoped { namespace: key.object.namespace.clone(), name };
-            let record = self.objects.scheduling.get(&(SchedulingKind::CompositePodGroup, scoped));
-            if let Some(Scheduling::CompositePodGroup(of)) = record.map(|record| &*record.object) {
-                spec.parts.push(Part { names, min: None, wishes: constraints(&of.spec) });
-            }
-        }
-        spec
+        (all, below)
     }
 }
 
@@ -215,7 +263,7 @@ fn bound_parts(key: &GroupKey, drafts: &[Draft]) -> Vec<Part> {
     let part = |name: &str| {
         let own = gangs().filter(|gang| gang.own.as_ref().is_some_and(|own| own.as_str() == name));
         let min = own.filter_map(|gang| gang.min).max().unwrap_or(1);
-        Part { names: vec![Name::new(name)], min: Some(min), wishes: Vec::new() }
+        Part { names: vec![Name::new(name)], min: Some(min), ..Part::default() }
     };
     key.object.name.split(BOUND).map(part).collect()
 }
@@ -326,17 +374,22 @@ fn volcano(of: &phalanx_objects::scheduling::VolcanoPodGroup) -> Spec {
         number(part.min_sub_groups).unwrap_or(0).saturating_mul(size)
     });
     let by_part = total(by_part);
+    let segment = match spec.sub_group_policy.as_slice() {
+        [only] => number(only.sub_group_size).filter(|size| *size > 1),
+        _ => None,
+    };
     let by_task: i64 = spec.min_task_member.values().copied().map(i64::from).sum();
     // A minimum below the sum of those of the tasks means any so many pods.
     let parts = spec.min_task_member.iter().filter(|_| i64::from(spec.min_member) >= by_task);
     let part = |(name, min): (&String, &i32)| Part {
         names: vec![Name::new(name)],
         min: number(Some(*min)),
-        wishes: Vec::new(),
+        ..Part::default()
     };
     Spec {
         min: Some(fewest(spec.min_member, 0, "spec.minMember", &mut notes).max(by_part)),
         parts: parts.map(part).collect(),
+        segment,
         wishes,
         notes,
         priority: class(&spec.priority_class_name),
@@ -348,7 +401,18 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
     let spec = &of.spec;
     let wishes = kai_wishes(spec.topology_constraint.as_ref(), "spec.topologyConstraint");
     let mut parts = Vec::new();
-    for (at, sub) in spec.sub_groups.iter().enumerate() {
+    let node = |sub: &KaiSubGroup| Node {
+        name: Name::new(&sub.name),
+        parent: sub
+            .parent
+            .as_ref()
+            .filter(|name| !name.is_empty())
+            .and_then(|name| spec.sub_groups.iter().position(|other| other.name == *name)),
+        fewest: number(sub.min_sub_group),
+    };
+    let nodes: Vec<Node> = spec.sub_groups.iter().map(node).collect();
+    let (found, of) = units(number(spec.min_sub_group), &nodes);
+    for ((at, sub), unit) in spec.sub_groups.iter().enumerate().zip(of) {
         let field = format!("spec.subGroups[{at}].topologyConstraint");
         let is_leaf = !spec.sub_groups.iter().any(|other| other.parent.as_ref() == Some(&sub.name));
         let mut names = vec![Name::new(&sub.name)];
@@ -365,13 +429,9 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
             }
             known += 1;
         }
-        let min = match (is_leaf, not_needed(spec, at)) {
-            (true, false) => number(sub.min_member),
-            (true, true) => Some(0),
-            (false, _) => None,
-        };
+        let min = number(sub.min_member).filter(|_| is_leaf);
         let wishes = kai_wishes(sub.topology_constraint.as_ref(), &field);
-        parts.push(Part { names, min, wishes });
+        parts.push(Part { names, min, unit, wishes });
     }
     let mut notes = Vec::new();
     let min = spec.min_member.map(|min| fewest(min, 0, "spec.minMember", &mut notes));
@@ -381,34 +441,11 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
         min: if none { Some(min.unwrap_or(0)) } else { min },
         is_each: none && min.unwrap_or(0) == 0,
         parts,
+        units: found,
         wishes,
         priority: class(&spec.priority_class_name),
         ..Spec::default()
     }
-}
-
-/// Whether a subgroup is beyond those of which its parent needs so many (`minSubGroup`), or under one that
-/// is: the first in order are taken as those that must start.
-fn not_needed(spec: &KaiPodGroupSpec, at: usize) -> bool {
-    let subs = &spec.sub_groups;
-    let mut next = Some(at);
-    // Who is under himself is under nobody.
-    for _ in 0..=subs.len() {
-        let Some(at) = next else { break };
-        let parent =
-            subs.get(at).and_then(|sub| sub.parent.as_ref()).filter(|name| !name.is_empty());
-        let above = parent.and_then(|name| subs.iter().position(|sub| sub.name == *name));
-        let fewest = match above {
-            Some(above) => subs.get(above).and_then(|sub| sub.min_sub_group),
-            None => spec.min_sub_group,
-        };
-        let before = subs.iter().take(at).filter(|sub| sub.parent.as_ref() == parent).count();
-        if number(fewest).is_some_and(|fewest| before >= fewest as usize) {
-            return true;
-        }
-        next = above;
-    }
-    false
 }
 
 fn kai_wishes(of: Option<&KaiTopologyConstraint>, field: &str) -> Vec<Wish> {
@@ -435,13 +472,13 @@ fn grove(of: &phalanx_objects::scheduling::PodGang) -> Spec {
         let field = format!("spec.podgroups[{at}].topologyConstraint.packConstraint");
         let wishes = grove_wishes(group.topology_constraint.as_ref(), &field);
         let names = vec![Name::new(&group.name)];
-        parts.push(Part { names, min: number(Some(group.min_replicas)), wishes });
+        parts.push(Part { names, min: number(Some(group.min_replicas)), wishes, unit: None });
     }
     for (at, config) in spec.topology_constraint_group_configs.iter().enumerate() {
         let field = format!("spec.topologyConstraintGroupConfigs[{at}].topologyConstraint");
         let wishes = grove_wishes(config.topology_constraint.as_ref(), &field);
         let names = config.pod_group_names.iter().map(|name| Name::new(name)).collect();
-        parts.push(Part { names, min: None, wishes });
+        parts.push(Part { names, wishes, ..Part::default() });
     }
     Spec {
         min: None,
@@ -462,76 +499,6 @@ fn grove_wishes(of: Option<&GroveTopologyConstraint>, field: &str) -> Vec<Wish> 
     required.into_iter().chain(preferred).collect()
 }
 
-fn total(counts: impl Iterator<Item = u32>) -> u32 {
+pub(super) fn total(counts: impl Iterator<Item = u32>) -> u32 {
     counts.fold(0, u32::saturating_add)
-}
-
-/// How many of each role must start, those on nodes counted as long as they stay: first what each part needs, then what all
-/// of it does, role by role.
-pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
-    let mut least = vec![0_u32; drafts.len()];
-    let (mut needed, mut there) = (0_u64, 0_u64);
-    let running = |is: &dyn Fn(&Draft) -> bool| -> u32 {
-        total(drafts.iter().filter(|d| d.counts() && is(d)).map(Draft::len))
-    };
-    let take = |least: &mut [u32], wanted: u32, is: &dyn Fn(&Draft) -> bool| -> u32 {
-        let mut left = wanted;
-        for (at, draft) in drafts.iter().enumerate().filter(|(_, d)| !d.line.running && is(d)) {
-            let more = left.min(draft.len() - least[at]);
-            least[at] += more;
-            left -= more;
-        }
-        left
-    };
-    if spec.min.is_none() && spec.parts.iter().all(|part| part.min.is_none()) {
-        for at in 0..drafts.len() {
-            let draft = &drafts[at];
-            if draft.line.running {
-                continue;
-            }
-            let of = &draft.line.of;
-            let on_nodes = running(&|other| of.is_some() && other.line.of == *of);
-            least[at] = match draft.least {
-                Some(own) => own.saturating_sub(on_nodes).min(draft.len()),
-                None => draft.len(),
-            };
-        }
-        let more: u64 = least.iter().map(|n| u64::from(*n)).sum();
-        let all = more + u64::from(running(&|_| true));
-        return Minima { least, needed: all, there: all };
-    }
-    for part in &spec.parts {
-        let Some(min) = part.min else { continue };
-        let is = |draft: &Draft| draft.part.as_ref().is_some_and(|name| part.names.contains(name));
-        let on_nodes = running(&is).min(min);
-        let left = take(&mut least, min - on_nodes, &is);
-        needed += u64::from(min);
-        there += u64::from(min - left);
-    }
-    if let Some(min) = spec.min {
-        let so_far: u32 = running(&|_| true).saturating_add(total(least.iter().copied()));
-        let left = take(&mut least, min.saturating_sub(so_far), &|_| true);
-        let of_all = u64::from(min);
-        let has = of_all - u64::from(left);
-        if of_all > needed {
-            there = has.min(there + (of_all - needed));
-            needed = of_all;
-        }
-    }
-    Minima { least, needed, there }
-}
-
-impl Spec {
-    /// What to say where there are too few pods, or the object that declares it is not there.
-    pub(super) fn incomplete(&self, minima: &Minima) -> Option<(String, String)> {
-        if let Some(missing) = &self.missing {
-            return Some((format!("{missing} does not exist"), String::new()));
-        }
-        (minima.there < minima.needed).then(|| {
-            let verb = if minima.there == 1 { "is" } else { "are" };
-            let text =
-                format!("it needs {} pods, of which {} {verb} there", minima.needed, minima.there);
-            (text, String::new())
-        })
-    }
 }

@@ -14,7 +14,7 @@ use phalanx_objects::core::{
 };
 
 use super::record::Indexes;
-use super::{ROLES_MAX, RolePlan};
+use super::{ROLES_MAX, RolePlan, marks};
 
 /// A domain that a part has for itself.
 #[derive(Clone, Debug)]
@@ -32,6 +32,21 @@ pub(super) struct Alone<'k> {
 /// Whether roles may be cut into so many: of each the make of its pods is kept.
 pub(super) fn can_be_cut(parts: u32) -> bool {
     usize::try_from(parts).is_ok_and(|parts| parts <= ROLES_MAX)
+}
+
+/// What comes of it that each of these parts has a domain for itself: of pods that start together the
+/// domain holds the whole of a part, of others the first chooses.
+pub(super) fn told(what: &str, part: &str, key: &str, roles: &[RolePlan<'_>]) -> String {
+    let has = format!("{what} has a domain of {key} for itself.");
+    match roles.iter().all(marks::is_of_gang) {
+        true => {
+            format!("{has} Its pods start together, so that it is one with room for all of them.")
+        }
+        false => format!(
+            "{has} As kube-scheduler does it, the first pod of {part} chooses the domain for its own room \
+             alone, and those that find none there wait."
+        ),
+    }
 }
 
 /// The part of a role with these indexes.

@@ -97,10 +97,7 @@ fn keep_apart<'a>(set: &'a JobSet, expansion: &mut Expansion<'a>) {
         last.push(u16::try_from(expansion.roles.len().saturating_sub(1)).unwrap_or(u16::MAX));
     }
     let key = alone().find_map(|job| of(job, EXCLUSIVE)).map_or("", String::as_str);
-    let message = format!(
-        "Each of its Jobs has a domain of {key} for itself. As kube-scheduler does it, the first pod of \
-         a Job chooses the domain for its own room alone, and those that find none there wait."
-    );
+    let message = exclusive::told("Each of its Jobs", "a Job", key, &expansion.roles);
     expansion.due(Severity::Info, &field, message);
 }
 

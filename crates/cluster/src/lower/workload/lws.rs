@@ -6,7 +6,7 @@ use phalanx_objects::workload::{LeaderStartupPolicy, LeaderWorkerSet};
 
 use super::exclusive::{self, Alone};
 use super::record::{Numbers, Places, Rank};
-use super::{Expansion, RolePlan, count};
+use super::{Expansion, RolePlan, count, marks};
 use crate::finding::Severity;
 
 const EXCLUSIVE: &str = "leaderworkerset.sigs.k8s.io/exclusive-topology";
@@ -58,11 +58,51 @@ pub(super) fn leader_worker_set(set: &LeaderWorkerSet) -> Expansion<'_> {
     let roles = std::mem::take(&mut expansion.roles).into_iter();
     expansion.roles = roles.map(|role| role.with_volume_claims(claims)).collect();
     keep_apart(set, (groups, size), &mut expansion);
+    place_each(set, (groups, size), &mut expansion);
     if set.spec.startup_policy == LeaderStartupPolicy::LeaderReady && workers > 0 {
         let message = "Workers are made once their leader is ready. They are planned beside it.";
         expansion.due(Severity::Info, "spec.startupPolicy", message);
     }
     expansion
+}
+
+/// Makes each of several groups a gang of its own where its templates ask Kueue for places: it makes a
+/// Workload of each group.
+fn place_each(set: &LeaderWorkerSet, (groups, size): (u32, u32), expansion: &mut Expansion<'_>) {
+    let asked = expansion.roles.iter().find_map(marks::of_template);
+    let Some(field) = asked.filter(|_| groups > 1) else { return };
+    let is_cut = expansion.roles.iter().all(|role| role.span.is_some());
+    if !is_cut && !exclusive::can_be_cut(groups.saturating_mul(2)) {
+        let message = format!(
+            "{groups} groups are placed each for itself. That is not kept for so many: their pods are \
+             placed one by one, wherever they fit."
+        );
+        expansion.due(Severity::Warning, &field, message);
+        return;
+    }
+    let workers = size.saturating_sub(1);
+    let whole = std::mem::take(&mut expansion.roles);
+    for role in whole {
+        if let Some(group) = group_of(&role) {
+            let gang = Some((format!("{}-{group}", set.metadata.name), field.clone()));
+            expansion.roles.push(RolePlan { gang, ..role });
+            continue;
+        }
+        let each = if role.name == "leader" { 1 } else { workers };
+        for group in 0..groups {
+            let first = group.saturating_mul(each);
+            let mut one = exclusive::part(&role, first..first.saturating_add(each));
+            one.labels.push((GROUP_INDEX, group.to_string()));
+            one.gang = Some((format!("{}-{group}", set.metadata.name), field.clone()));
+            expansion.roles.push(one);
+        }
+    }
+}
+
+/// The group that a role is of, where it is of one.
+fn group_of(role: &RolePlan<'_>) -> Option<String> {
+    let own = role.labels.iter().find(|(label, _)| *label == GROUP_INDEX);
+    own.map(|(_, group)| group.clone()).filter(|_| role.span.is_some())
 }
 
 /// Gives each group, or part of one, the domain that it is to have for itself, as the webhook does.
@@ -118,11 +158,11 @@ fn keep_apart(set: &LeaderWorkerSet, (groups, size): (u32, u32), expansion: &mut
             }
         }
     }
-    let what = if of_group.is_some() { "Each group" } else { "Each part of a group" };
-    let message = format!(
-        "{what} has a domain of {key} for itself. As kube-scheduler does it, its first pod chooses the \
-         domain for its own room alone, and those that find none there wait."
-    );
+    let (what, part) = match of_group {
+        Some(_) => ("Each group", "a group"),
+        None => ("Each part of a group", "a part"),
+    };
+    let message = exclusive::told(what, part, key, &expansion.roles);
     expansion.due(Severity::Info, &field, message);
 }
 

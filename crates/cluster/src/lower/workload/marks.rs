@@ -15,12 +15,26 @@ use crate::finding::Severity;
 pub(crate) const UNDECLARED: &str = "group";
 
 /// Annotations of Kueue that ask for places: it gives them to all pods of a workload at once.
-const AT_ONCE: [&str; 4] = [
+const AT_ONCE: [&str; 5] = [
     "kueue.x-k8s.io/podset-required-topology",
     "kueue.x-k8s.io/podset-preferred-topology",
     "kueue.x-k8s.io/podset-unconstrained-topology",
     "kueue.x-k8s.io/podset-slice-required-topology",
+    LAYERS,
 ];
+
+/// Slices within slices: a list of levels and sizes, the widest first.
+const LAYERS: &str = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
+
+/// Pod sets of one name here are placed together.
+const TOGETHER: &str = "kueue.x-k8s.io/podset-group-name";
+
+/// One layer of those.
+#[derive(serde::Deserialize)]
+struct Layer {
+    topology: String,
+    size: u32,
+}
 
 /// How many pods of consecutive index are in one domain together.
 const SLICE_SIZE: &str = "kueue.x-k8s.io/podset-slice-size";
@@ -257,7 +271,28 @@ impl Reader<'_> {
             let level = LevelName::Label(self.names.get(&level));
             wishes.push(Wish { level, required: true, segment: size, field });
         }
-        let together = self.annotation("kueue.x-k8s.io/podset-group-name").map(str::to_owned);
+        let layers = self.annotation(LAYERS).map(serde_json::from_str::<Vec<Layer>>);
+        match layers {
+            Some(Ok(layers)) if !layers.is_empty() && layers.iter().all(|layer| layer.size > 0) => {
+                let field = self.annotation_field(LAYERS);
+                wishes.extend(layers.into_iter().map(|Layer { topology, size }| Wish {
+                    level: LevelName::Label(self.names.get(&topology)),
+                    required: true,
+                    segment: Some(size),
+                    field: field.clone(),
+                }));
+            }
+            Some(_) => {
+                let message = "It is no list of levels and sizes such as \
+                               [{\"topology\": \"example.com/rack\", \"size\": 4}]: Kueue refuses that. There \
+                               are no slices.";
+                let at = self.annotation_field(LAYERS).to_string();
+                let doubt = (Severity::Error, at, message.to_owned());
+                marks.doubts = marks.doubts.iter().cloned().chain([doubt]).collect();
+            }
+            None => {}
+        }
+        let together = self.annotation(TOGETHER).map(str::to_owned);
         marks.together = together.map(|name| self.names.get(&name));
         marks.wishes = wishes.into();
     }
@@ -268,8 +303,28 @@ impl Reader<'_> {
     fn doubts(&mut self, wishes: &[Wish], size: Option<u32>) -> Vec<Note> {
         let mut doubts = Vec::new();
         let field = |key: &str| format!("metadata.annotations[{key:?}]");
-        let unconstrained =
-            self.annotation("kueue.x-k8s.io/podset-unconstrained-topology") == Some("true");
+        // Whatever it says: Kueue asks whether it is there.
+        let unconstrained = "kueue.x-k8s.io/podset-unconstrained-topology";
+        let unconstrained = self.meta.annotations.contains_key(unconstrained);
+        if let Some(name) = self.annotation(TOGETHER) {
+            let sliced = [SLICE_SIZE, "kueue.x-k8s.io/podset-slice-required-topology", LAYERS];
+            let why = if sliced.iter().any(|key| self.annotation(key).is_some()) {
+                Some("with slices")
+            } else if wishes.is_empty() {
+                Some("without podset-required-topology or podset-preferred-topology")
+            } else if name.bytes().all(|byte| byte.is_ascii_digit()) {
+                Some("that is a number")
+            } else {
+                None
+            };
+            let said = |why| {
+                format!(
+                    "Kueue refuses a podset-group-name {why}. Here the pod sets of that name are placed \
+                     together."
+                )
+            };
+            doubts.extend(why.map(|why| (Severity::Warning, field(TOGETHER), said(why))));
+        }
         if wishes.len() + usize::from(unconstrained) > 1 {
             let message = "Kueue refuses pods of one template with more than one of \
                            podset-required-topology, podset-preferred-topology and \
@@ -303,6 +358,13 @@ impl Reader<'_> {
         }
         doubts
     }
+}
+
+/// Whether the pods of a template say that they start together.
+pub(super) fn is_of_gang(role: &RolePlan<'_>) -> bool {
+    let (meta, spec) = (&role.template.metadata, &role.template.spec);
+    let mut names = Names::default();
+    of_template(role).is_some() || Reader { meta, spec, names: &mut names }.gang().is_some()
 }
 
 /// The annotation of Kueue by which pods of a template are placed at once, as a path in its workload.

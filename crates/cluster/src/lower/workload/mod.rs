@@ -116,6 +116,9 @@ pub(crate) struct RolePlan<'a> {
     /// The pod set that it makes up with other roles of the same name here: what their templates wish
     /// is about all of them.
     pub(crate) pod_set: Option<&'static str>,
+    /// The gang that its pods are of without naming it, and the field by which they are: one of several
+    /// gangs of the workload.
+    pub(crate) gang: Option<(String, String)>,
 }
 
 /// A workload that says itself that its pods start at once.
@@ -164,6 +167,7 @@ impl<'a> RolePlan<'a> {
             least: None,
             wishes: Vec::new(),
             pod_set: None,
+            gang: None,
         }
     }
 

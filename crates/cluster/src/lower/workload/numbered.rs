@@ -2,12 +2,13 @@
 //! each pod of the role stands alone, with its own labels; else they are not worked out at all. What all
 //! pods of a role have is [`labels`](super::labels)'s.
 
-use phalanx_engine::Shared;
+use phalanx_engine::{GroupKey, Shared};
 use phalanx_objects::workload::WorkloadKind;
 
 use super::super::Lowering;
 use super::super::meant::PodLabels;
 use super::exclusive::can_be_cut;
+use super::marks::Wish;
 use super::record::{Rank, RoleRecord};
 
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -98,21 +99,34 @@ fn of_pod(kind: WorkloadKind, role: &RoleRecord, index: u32) -> Vec<(&'static st
 }
 
 impl Lowering {
-    /// Whether each pod of so many is to stand alone, for a rule selects by the number of one.
-    pub(super) fn is_numbered(&self, kind: WorkloadKind, pods: usize) -> bool {
+    /// Whether each pod of so many is to stand alone, for a rule selects by the number of one. Pods that
+    /// are kept together slice by slice are counted in their role, which is not cut.
+    pub(super) fn is_numbered(
+        &self,
+        key: &GroupKey,
+        kind: WorkloadKind,
+        role: &RoleRecord,
+        pods: usize,
+    ) -> bool {
+        let in_slices = |wishes: &[Wish]| wishes.iter().any(|wish| wish.segment.is_some());
+        let marks = role.marks.as_deref();
+        let declared = self.objects.workloads.get(key).and_then(|record| record.gang.as_ref());
         let few = u32::try_from(pods).is_ok_and(can_be_cut);
         few && keys(kind).iter().any(|key| self.meant.asks_number(key))
+            && !marks.is_some_and(|marks| in_slices(&marks.wishes))
+            && !declared.is_some_and(|gang| in_slices(&gang.wishes))
     }
 
     /// The labels of the pods of a run.
     pub(in crate::lower) fn labels_of_run(
         &mut self,
+        key: &GroupKey,
         kind: WorkloadKind,
         role: &RoleRecord,
         run: &[u32],
     ) -> Shared<PodLabels> {
         let [index] = run else { return role.labels.clone() };
-        if !self.is_numbered(kind, 1) {
+        if !self.is_numbered(key, kind, role, 1) {
             return role.labels.clone();
         }
         let own = of_pod(kind, role, *index);

@@ -14,7 +14,8 @@ use super::super::meant::PodLabels;
 use super::super::pod::{PodReader, wish};
 use super::super::record::{Header, Uid};
 use super::super::volumes::volume_claim;
-use super::{Expansion, RolePlan, RoleRecord, WorkloadRecord, manager, marks};
+use super::marks::Named;
+use super::{Expansion, RolePlan, RoleRecord, UNDECLARED, WorkloadRecord, manager, marks};
 use crate::finding::{Severity, Source};
 
 impl PodReader<'_> {
@@ -81,7 +82,16 @@ impl PodReader<'_> {
         if let (Some(marks), Some(set)) = (&mut marks, role.pod_set) {
             marks.together.get_or_insert_with(|| self.names.get(set));
         }
+        let own = role.gang.filter(|_| marks.as_ref().is_none_or(|marks| marks.gang.is_none()));
+        let gang_is_own = own.is_some();
+        if let Some((name, field)) = own {
+            let (name, field) = (self.names.get(&name), self.names.get(&field));
+            let kind = self.names.get(UNDECLARED);
+            let gang = Named { field, kind, name, min: None, own: None };
+            marks.get_or_insert_default().gang = Some(gang);
+        }
         RoleRecord {
+            gang_is_own,
             volume_claims,
             marks,
             least: role.least,

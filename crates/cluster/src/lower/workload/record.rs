@@ -65,6 +65,8 @@ pub(crate) struct RoleRecord {
     pub(crate) volume_claims: Box<[(Name, Shared<VolumeClaim>)]>,
     /// What its template says of gang and place.
     pub(crate) marks: Option<Box<Marks>>,
+    /// Its pods are of the gang of the marks without naming it.
+    pub(crate) gang_is_own: bool,
     /// Fewest of its pods that start at once, where their gang says so role by role.
     pub(crate) least: Option<u32>,
 }

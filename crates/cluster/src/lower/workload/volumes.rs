@@ -23,7 +23,7 @@ impl Lowering {
         role: &RoleRecord,
         due: &'d [u32],
     ) -> Vec<&'d [u32]> {
-        let is_numbered = self.is_numbered(kind, due.len());
+        let is_numbered = self.is_numbered(key, kind, role, due.len());
         let alike = role.volume_claims.is_empty() && !is_fixed(kind) && !is_numbered;
         if due.is_empty() || alike {
             return vec![due];

@@ -222,10 +222,15 @@ fn provides(
     waiting: &Waiting,
     labels: &[(Name, Name)],
 ) -> Result<(), Failing> {
+    // One that is kept for the claim and can be used here is another mount's.
+    let elsewhere = |kept: &&VolumeKey| {
+        state.storage.volume(kept).is_none_or(|volume| !reaches(&volume.nodes, labels))
+    };
     let no = |reason, lack| {
         Err(failing(reason, NEVER, &mount.name, |facts| {
+            let kept = waiting.candidates.kept.as_ref().filter(elsewhere);
             facts.class = Some(waiting.class.clone());
-            facts.volume = waiting.candidates.kept.as_ref().map(|kept| kept.0.clone());
+            facts.volume = kept.map(|kept| kept.0.clone());
             facts.lack = Some(lack);
         }))
     };

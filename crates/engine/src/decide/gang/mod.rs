@@ -5,16 +5,19 @@
 //! holds the group, tightest first. Where counting neither finds one nor tells that there is none,
 //! [`revisit`](revisit) searches, and takes back what leaves no place for the rest. What a rule of
 //! topology means for a seat, and what all seats span, is [`spans`](spans)'s; who sits together on one
-//! node [`together`](together)'s.
+//! node [`together`](together)'s; what comes beyond the members that must start [`grow`](grow)'s.
 
 mod alike;
 mod counted;
 mod fragments;
+mod grow;
 mod joint;
 mod place;
+mod proof;
 mod revisit;
 mod rooms;
 mod short;
+mod slices;
 mod spans;
 mod together;
 
@@ -28,6 +31,7 @@ use crate::name::GroupKey;
 use crate::reason::Reason;
 use crate::state::Forest;
 pub(super) use fragments::Fragments;
+use grow::Grown;
 use joint::Joint;
 use revisit::Revisited;
 pub(super) use rooms::Rooms;
@@ -80,24 +84,22 @@ impl Trial<'_> {
         let fragments = self.fragments();
         let spans = self.spans(&fragments, slot);
         let start = self.mark();
-        let arranged = match self.arrange(slot, &needed, &spans) {
+        let mut arranged = match self.arrange(slot, &needed, &spans) {
             Ok(arranged) => arranged,
             Err(Unplaced { why, proven }) => {
                 self.roll_back(start);
                 return if proven { self.not_whole(slot, why) } else { self.gave_up(why) };
             }
         };
-        let Arranged { mut found, proof } = arranged;
         let mut spans = self.spans(&fragments, slot);
-        for (opening, (one, node)) in needed.iter().zip(&found) {
-            spans.seat(opening, *node, &one.cost, true);
-            spans.hold(*node, &self.islands_of_seat(*node, &one.seat), true);
-        }
-        let short = self.grow(slot, &more, &mut spans, &mut found);
+        self.seated(&needed, &arranged.found, &mut spans);
+        let Grown { short, proven } = self.grow(key, slot, &more, &mut spans, &mut arranged);
+        let Arranged { found, proof } = arranged;
         if found.is_empty()
-            && let Some(short) = short
+            && let Some(Short { why, parts, .. }) = short
         {
-            return self.not_whole(slot, short.why);
+            let why = Arc::new(Why { parts, ..Arc::unwrap_or_clone(why) });
+            return if proven { self.not_whole(slot, why) } else { self.gave_up(why) };
         }
         let cost = found.iter().fold(Cost::default(), |sum, (one, _)| sum.and(one.cost));
         let fragmentation = spans.fragmentation(cost.harm.fragmentation);
@@ -133,6 +135,14 @@ impl Trial<'_> {
         let first = openings.first()?;
         let wanted = u32::try_from(openings.len()).unwrap_or(u32::MAX);
         Some(Class { group, openings, first, wanted, ask: self.ask_of(group, first)? })
+    }
+
+    /// Adds seats that were taken to what the group spans.
+    fn seated(&self, openings: &[Opening], found: &[(Found, u32)], spans: &mut Spans<'_>) {
+        for (opening, (one, node)) in openings.iter().zip(found) {
+            spans.seat(opening, *node, &one.cost, true);
+            spans.hold(*node, &self.islands_of_seat(*node, &one.seat), true);
+        }
     }
 
     fn forest(&mut self) -> Arc<Forest> {
@@ -251,35 +261,5 @@ impl Trial<'_> {
             found.push((self.take(slot, opening, node, fit), node));
         }
         Arranged { found, proof }
-    }
-
-    /// Places members beyond the minimum, one after the other; says what is missing at the end.
-    fn grow(
-        &mut self,
-        slot: u32,
-        openings: &[Opening],
-        spans: &mut Spans<'_>,
-        found: &mut Vec<(Found, u32)>,
-    ) -> Option<Short> {
-        let mut missing = 0;
-        let mut first: Option<Arc<Why>> = None;
-        let mut full = None;
-        for opening in openings {
-            if full != Some(opening.role) {
-                let kept_out = self.kept_out(slot, opening);
-                match kept_out.map_or_else(|| self.one_more(slot, opening, spans), Err) {
-                    Ok(one) => {
-                        found.push(one);
-                        continue;
-                    }
-                    Err(why) => {
-                        full = Some(opening.role);
-                        first.get_or_insert(why);
-                    }
-                }
-            }
-            missing += 1;
-        }
-        first.map(|why| Short { missing, why })
     }
 }

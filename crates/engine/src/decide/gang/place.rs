@@ -1,9 +1,6 @@
 //! An arrangement by counting, and one more seat beside those that are there.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
 
 use super::super::search::{Ask, Fit};
 use super::super::trial::{Found, Opening, Trial};
@@ -14,7 +11,6 @@ use super::spans::{Spans, Width};
 use super::together::LOOKS_MAX;
 use crate::cost::Cost;
 use crate::decision::Why;
-use crate::facts::{NodeRules, Request};
 use crate::name::ClaimKey;
 
 /// Domains of one level that are tried, tightest first, before the next wider level.
@@ -236,65 +232,6 @@ impl Trial<'_> {
         rest.is_empty().then_some(())
     }
 
-    /// Whether counting settles that there is no arrangement: some members find no place with room for
-    /// all of them, even if they have it to themselves. What pods mean to each other is not counted.
-    pub(super) fn is_counted(
-        &mut self,
-        slot: u32,
-        openings: &[Opening],
-        spans: &Spans<'_>,
-    ) -> bool {
-        let all = self.ranks.slots().to_vec();
-        let places = spans.places(Width::Anywhere, &all);
-        for kinds in self.families(slot, openings) {
-            let wanted = kinds.iter().map(|(wanted, _)| wanted).sum();
-            let mut room: FxHashMap<u32, u32> = FxHashMap::default();
-            let mut counted = true;
-            for (_, opening) in kinds {
-                let one = std::slice::from_ref(opening);
-                let Some(class) = self.class(slot, one) else { return true };
-                let class = Class { wanted, ..class };
-                counted &= class.ask.is_alone();
-                let nodes = allowed(spans, opening, &all);
-                for Room { slot, most, .. } in self.rooms(&class, &nodes) {
-                    let of = room.entry(slot).or_default();
-                    *of = most.max(*of);
-                }
-            }
-            let holds = |place: &Vec<u32>| {
-                let counts = place.iter().filter_map(|node| room.get(node));
-                counts.map(|count| u64::from(*count)).sum::<u64>() >= u64::from(wanted)
-            };
-            if counted && !places.iter().any(holds) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Members by what they ask of a node, with how many want the same: roles may ask for the same, and
-    /// what differs in nothing but where it may go takes the same room wherever it goes.
-    fn families<'o>(&self, slot: u32, openings: &'o [Opening]) -> Vec<Vec<(u32, &'o Opening)>> {
-        let mut kinds: BTreeMap<u32, (u32, &Opening)> = BTreeMap::new();
-        for opening in openings {
-            let request = self.state.groups.at(slot).requests[usize::from(opening.role)];
-            kinds.entry(request).or_insert((0, opening)).0 += 1;
-        }
-        let mut families: Vec<(Request, Vec<(u32, &Opening)>)> = Vec::new();
-        for (request, kind) in kinds {
-            let anywhere = Request {
-                node: NodeRules::default(),
-                scored: None,
-                ..Request::clone(self.state.request(request))
-            };
-            match families.iter_mut().find(|(of, _)| *of == anywhere) {
-                Some((_, family)) => family.push(kind),
-                None => families.push((anywhere, vec![kind])),
-            }
-        }
-        families.into_iter().map(|(_, family)| family).collect()
-    }
-
     /// Takes seats for all classes in an order; the seats stand in the order of the openings.
     fn fill_in_order(
         &mut self,
@@ -364,6 +301,9 @@ impl Trial<'_> {
         spans: &mut Spans<'_>,
         place: &[u32],
     ) -> Option<Vec<(u32, Fit)>> {
+        if let Some(seats) = self.fill_slices(slot, role, spans, place) {
+            return Some(seats);
+        }
         let mut seats = Vec::new();
         for part in classes(role, |one, other| spans.alike(one, other)) {
             self.fill_part(slot, part, spans, place, &mut seats)?;
@@ -372,7 +312,7 @@ impl Trial<'_> {
     }
 
     /// Takes seats for members that are alike and that the same rules keep together.
-    fn fill_part(
+    pub(super) fn fill_part(
         &mut self,
         slot: u32,
         part: &[Opening],

@@ -24,7 +24,7 @@ const PLACES_MAX: usize = 4;
 
 /// Of the steps of a decision's effort, the part that one search takes at most: its steps are dearer than
 /// those of a choice of devices, and a plan may hold many groups.
-const PART: u64 = 32;
+pub(super) const PART: u64 = 32;
 
 /// Members that are searched for: each is a step deeper.
 const MEMBERS_MAX: usize = 512;

@@ -1,16 +1,20 @@
 //! Why a group does not fit whole: the place that comes nearest, how many fit there, and what stands in
 //! the way of the next.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::search::{Ask, Fit};
 use super::super::trial::{Emptied, Opening, Trial};
+use super::Arranged;
 use super::counted::{allowed, tightest_of};
 use super::place::classes;
 use super::spans::{Named, Spans};
+use crate::check::fact::label;
 use crate::decide::Caches;
 use crate::decision::{Example, Facts, GroupFacts, Segment, Tally, Verdict, Why};
 use crate::facts::Phase;
+use crate::name::Name;
 use crate::reason::Reason;
 use crate::state::State;
 
@@ -20,9 +24,29 @@ const PLACES_MAX: usize = 16;
 /// By opening the node and what it gets there; none where it finds no seat.
 type Seats = Vec<Option<(u32, Fit)>>;
 
+/// Nodes that a group may be on.
+struct Place {
+    name: Named,
+    nodes: Arc<Vec<u32>>,
+    /// Roles whose members must be near each other, with those of the nodes that are in one domain.
+    near: Option<(Arc<Vec<u16>>, Vec<u32>)>,
+}
+
+impl Place {
+    /// The nodes for members of a role.
+    fn of(&self, role: u16) -> &[u32] {
+        match &self.near {
+            Some((roles, nodes)) if roles.contains(&role) => nodes.as_slice(),
+            Some(_) | None => self.nodes.as_slice(),
+        }
+    }
+}
+
 /// A place, with the members that fit there and what the first of the others meets.
 pub(super) struct Nearest {
     place: Named,
+    /// There is no place that it may be in.
+    nowhere: bool,
     fit: u32,
     /// Members that run already.
     running: u32,
@@ -43,8 +67,8 @@ impl Trial<'_> {
     ) -> (Nearest, Seats) {
         let start = self.mark();
         let mut best: Option<(Nearest, Seats)> = None;
-        for (place, nodes) in self.roomiest(slot, openings, spans) {
-            let seats = self.as_many_as_fit(slot, openings, &mut spans.clone(), &nodes);
+        for place in self.roomiest(slot, openings, spans) {
+            let seats = self.as_many_as_fit(slot, openings, &mut spans.clone(), &place);
             let fit = seats.iter().flatten().count() as u32;
             if best.as_ref().is_none_or(|(best, _)| fit > best.fit) {
                 let next = seats.iter().position(Option::is_none).unwrap_or_default();
@@ -53,15 +77,19 @@ impl Trial<'_> {
                 let role = next.as_ref().map_or(0, |next| next.role);
                 let segment = next.as_ref().and_then(|next| self.segment(slot, next, spans));
                 let running = spans.seats();
-                best = Some((Nearest { place, fit, running, role, segment, why }, seats));
+                let (place, nowhere) = (place.name, false);
+                best = Some((Nearest { place, nowhere, fit, running, role, segment, why }, seats));
             }
             self.roll_back(start);
         }
+        // Members that run may leave no place as well: where they are apart, or where no level is.
+        let alone = spans.seats() == 0;
+        let nowhere = best.is_none() && alone && !self.ranks.slots().is_empty();
         best.unwrap_or_else(|| {
             let why = openings.first().map(|next| self.stands_in_the_way(slot, next));
             let role = openings.first().map_or(0, |next| next.role);
             let (running, segment) = (spans.seats(), None);
-            let near = Nearest { place: None, fit: 0, running, role, segment, why };
+            let near = Nearest { place: None, nowhere, fit: 0, running, role, segment, why };
             (near, vec![None; openings.len()])
         })
     }
@@ -88,8 +116,19 @@ impl Trial<'_> {
                 // More may fit elsewhere than counting sees here: that place has no name.
                 let place = near.place.clone().filter(|_| near.fit >= most);
                 let (fit, role) = (near.running + near.fit.max(most), near.role);
+                let (running, nowhere) = (near.running, near.nowhere && most == 0);
                 let segment = near.segment.clone().filter(|_| near.fit >= most);
-                let facts = GroupFacts { fit, of, place, role, segment, beyond: false };
+                let facts = GroupFacts {
+                    fit,
+                    running,
+                    of,
+                    place,
+                    nowhere,
+                    role,
+                    segment,
+                    beyond: false,
+                    part: None,
+                };
                 Arc::new(short(facts, why.as_deref()))
             }
         }
@@ -139,8 +178,9 @@ impl Trial<'_> {
         let place =
             spans.widest(self.ranks.slots()).into_iter().next().and_then(|(place, _)| place);
         let segment = self.segment(slot, opening, spans);
+        let (fit, role) = (spans.seats(), opening.role);
         let facts =
-            GroupFacts { fit: spans.seats(), of, place, role: opening.role, segment, beyond: true };
+            GroupFacts { fit, of, place, role, segment, beyond: true, ..GroupFacts::default() };
         Arc::new(short(facts, Some(&why)))
     }
 
@@ -162,7 +202,8 @@ impl Trial<'_> {
 
     /// What stays in a group's way in the healed and emptied cluster; nothing if it would fit there
     /// whole. What depends on pods elsewhere, on volumes or on pools that are being republished is not
-    /// held against it.
+    /// held against it; but nobody else's pods are there, also where its pods mean them as they mean
+    /// themselves.
     fn never_whole(&mut self, slot: u32) -> Option<Arc<Tally>> {
         let known = match std::mem::replace(&mut self.emptied, Emptied::Here) {
             Emptied::Here => return None,
@@ -182,20 +223,19 @@ impl Trial<'_> {
         slot: u32,
     ) -> Option<Arc<Tally>> {
         let requests = &self.state.groups.at(slot).requests;
-        let steady = requests.iter().all(|request| {
-            let request = self.state.request(*request);
-            request.volumes.is_empty() && request.near.is_none()
-        });
-        if !steady {
+        let mut asked = requests.iter().map(|request| self.state.request(*request));
+        if asked.any(|request| !request.volumes.is_empty()) {
             return None;
         }
+        let mut asked = requests.iter().map(|request| self.state.request(*request));
+        let by_number = asked.any(|request| request.near.is_some());
         let key = self.state.groups.key(slot).clone();
         let (there, gone) = self.state.of_group(slot);
         state.apply(there);
         let told = state.groups.slot(&key).and_then(|slot| {
             let mut trial = Trial::new(state, Some(caches), self.policy, self.now, self.effort);
             trial.emptied = Emptied::Here;
-            let told = trial.never_here(slot);
+            let told = trial.never_here(slot, by_number);
             self.spent += trial.spent;
             told
         });
@@ -203,14 +243,22 @@ impl Trial<'_> {
         told
     }
 
-    /// Why a group does not fit whole, in the emptied cluster.
-    fn never_here(&mut self, slot: u32) -> Option<Arc<Tally>> {
+    /// Why a group does not fit whole, in the emptied cluster; `by_number` where only counting may tell, for
+    /// pods elsewhere mean something to it.
+    fn never_here(&mut self, slot: u32, by_number: bool) -> Option<Arc<Tally>> {
         let openings = self.openings(slot);
-        let (needed, _) = self.needed(slot, &openings);
+        let (needed, more) = self.needed(slot, &openings);
         let fragments = self.fragments();
         let spans = self.spans(&fragments, slot);
+        if by_number && (needed.is_empty() || !self.is_counted(slot, &needed, &spans)) {
+            return None;
+        }
         // What was not found may be there.
-        let why = self.arrange(slot, &needed, &spans).err().filter(|none| none.proven)?.why;
+        let why = match self.arrange(slot, &needed, &spans) {
+            Err(none) if none.proven => none.why,
+            Ok(arranged) if needed.is_empty() => self.nothing_grows(slot, &more, arranged)?,
+            Ok(_) | Err(_) => return None,
+        };
         let requests = &self.state.groups.at(slot).requests;
         let asks = requests.iter().map(|request| self.state.request(*request));
         let of_devices = asks.into_iter().any(|r| !r.claims.is_empty() || !r.extended.is_empty());
@@ -223,22 +271,34 @@ impl Trial<'_> {
         Some(Arc::new(first.clone()))
     }
 
-    /// The places that the whole group may be in, each with what names it; of many those with most
-    /// room for it by counting.
-    fn roomiest(
+    /// Of a group that needs nobody to start: why none of its members can be placed, where none can.
+    fn nothing_grows(
         &mut self,
         slot: u32,
-        openings: &[Opening],
-        spans: &Spans<'_>,
-    ) -> Vec<(Named, Vec<u32>)> {
-        let mut places = spans.widest(self.ranks.slots());
+        more: &[Opening],
+        mut arranged: Arranged,
+    ) -> Option<Arc<Why>> {
+        let key = self.state.groups.key(slot).clone();
+        let fragments = self.fragments();
+        let mut spans = self.spans(&fragments, slot);
+        let grown = self.grow(&key, slot, more, &mut spans, &mut arranged);
+        let none = arranged.found.is_empty() && grown.proven;
+        grown.short.filter(|_| none).map(|short| short.why)
+    }
+
+    /// The places that the whole group may be in, each with what names it; of many those with most
+    /// room for it by counting.
+    fn roomiest(&mut self, slot: u32, openings: &[Opening], spans: &Spans<'_>) -> Vec<Place> {
+        let places = spans.widest(self.ranks.slots());
+        let mut places = self.apart_by_affinity(slot, openings, places);
         if places.len() <= PLACES_MAX {
             return places;
         }
         let roles = classes(openings, |one, other| one.role == other.role);
         let counts = self.counts(slot, &roles, spans).unwrap_or_default();
-        let room = |(_, nodes): &(Named, Vec<u32>)| -> u64 {
+        let room = |place: &Place| -> u64 {
             let of_role = roles.iter().zip(&counts).map(|(role, counts)| {
+                let nodes = role.first().map_or(&[][..], |first| place.of(first.role));
                 let room: u64 = nodes.iter().map(|node| u64::from(counts[*node as usize])).sum();
                 room.min(role.len() as u64)
             });
@@ -250,17 +310,71 @@ impl Trial<'_> {
         places
     }
 
-    /// Seats members on these nodes, those that are alike as far as it goes: the seat of each.
+    /// The places, each cut into the domains in one of which those members must be that must be near each
+    /// other: these have no name.
+    fn apart_by_affinity(
+        &self,
+        slot: u32,
+        openings: &[Opening],
+        places: Vec<(Named, Vec<u32>)>,
+    ) -> Vec<Place> {
+        let near = self.near_each_other(slot, openings);
+        let mut cut: Vec<Place> = Vec::new();
+        for (name, nodes) in places {
+            let nodes = Arc::new(nodes);
+            let Some((key, roles)) = &near else {
+                cut.push(Place { name, nodes, near: None });
+                continue;
+            };
+            let mut domains: BTreeMap<Option<&Name>, Vec<u32>> = BTreeMap::new();
+            for node in nodes.iter() {
+                let fact = self.state.nodes.at(*node).fact.as_ref();
+                domains
+                    .entry(fact.and_then(|fact| label(&fact.labels, key)))
+                    .or_default()
+                    .push(*node);
+            }
+            cut.extend(domains.into_values().map(|domain| Place {
+                name: name.clone(),
+                nodes: Arc::clone(&nodes),
+                near: Some((Arc::clone(roles), domain)),
+            }));
+        }
+        cut
+    }
+
+    /// The label by whose domains members must be near each other, where no pod is anywhere yet that they
+    /// must be near, and the roles of those members.
+    fn near_each_other(&self, slot: u32, openings: &[Opening]) -> Option<(Name, Arc<Vec<u16>>)> {
+        let requests = &self.state.groups.at(slot).requests;
+        let mut roles: Vec<u16> = openings.iter().map(|opening| opening.role).collect();
+        roles.dedup();
+        let (key, own) = roles.iter().find_map(|role| {
+            let request = self.state.request(requests[usize::from(*role)]);
+            let affinity = request.near.as_ref()?.affinity.as_ref()?;
+            let none_yet = self.state.around.meant(affinity.pods).next().is_none();
+            let own = none_yet && request.matched.contains(&affinity.pods);
+            own.then_some((affinity.keys.first()?.clone(), affinity.clone()))
+        })?;
+        roles.retain(|role| {
+            let request = self.state.request(requests[usize::from(*role)]);
+            request.near.as_ref().and_then(|near| near.affinity.as_ref()) == Some(&own)
+        });
+        Some((key, Arc::new(roles)))
+    }
+
+    /// Seats members in this place, those that are alike as far as it goes: the seat of each.
     fn as_many_as_fit(
         &mut self,
         slot: u32,
         openings: &[Opening],
         spans: &mut Spans<'_>,
-        nodes: &[u32],
+        place: &Place,
     ) -> Seats {
         let mut seats = Vec::with_capacity(openings.len());
         let alike = spans.clone();
         for part in classes(openings, |one, other| alike.alike(one, other)) {
+            let nodes = part.first().map_or(&[][..], |first| place.of(first.role));
             seats.extend(self.seat_some(slot, part, spans, nodes));
         }
         seats
@@ -343,5 +457,6 @@ fn short(facts: GroupFacts, next: Option<&Why>) -> Why {
         nearest: next.and_then(|why| why.nearest.clone()),
         never: next.and_then(|why| why.never.clone()),
         role: None,
+        parts: Box::default(),
     }
 }

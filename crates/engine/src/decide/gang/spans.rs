@@ -1,5 +1,6 @@
 //! Which domains an arrangement uses: whether one more seat keeps the rules, and what it all spans.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
@@ -7,10 +8,10 @@ use rustc_hash::FxHashMap;
 use super::super::trial::Opening;
 use super::fragments::Fragments;
 use super::rooms::Room;
-use crate::cost::{Cost, Harm, LEVELS_MAX, TopologyCost};
+use crate::cost::{Cost, DeviceCost, Harm, LEVELS_MAX, TopologyCost};
 use crate::decision::Fragmentation;
 use crate::facts::{Domains, LevelRule, Phase};
-use crate::name::{NodeKey, TopologyKey};
+use crate::name::{Name, NodeKey, TopologyKey, by_number};
 use crate::state::{Forest, NOWHERE, State, Tree};
 
 /// The domains of the seats so far.
@@ -31,6 +32,26 @@ pub(super) struct Spans<'f> {
     rules: Vec<Rule>,
 }
 
+/// The name of a domain or a node, in the order in which numbers in names count as numbers; what has none
+/// comes last.
+#[derive(PartialEq, Eq)]
+pub(super) struct Numbered(Result<Name, ()>);
+
+impl Ord for Numbered {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            (Ok(one), Ok(other)) => by_number(one, other),
+            (one, other) => one.cmp(other),
+        }
+    }
+}
+
+impl PartialOrd for Numbered {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// How widely a place is spread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Width {
@@ -44,6 +65,9 @@ pub(super) enum Width {
 
 /// A domain by its tree and its path from the widest level down; none is anywhere.
 pub(super) type Named = Option<(TopologyKey, Domains)>;
+
+/// A rule that is required, and those of the group that it keeps together, where some of these sit.
+pub(super) type Bound = (usize, Option<(u16, u32)>);
 
 /// Seats by domain.
 type Seats = FxHashMap<u32, u32>;
@@ -104,6 +128,17 @@ impl<'f> Spans<'f> {
             let seats = rule.parts.get(&rule.part(opening));
             domain != NOWHERE && seats.is_none_or(|seats| seats.keys().all(|one| *one == domain))
         })
+    }
+
+    /// What decides on which nodes the rules let an opening be: what has the same may be on the same.
+    pub(super) fn bounds(&self, opening: &Opening) -> Vec<Bound> {
+        let rules = self.rules.iter().enumerate();
+        let about = rules.filter(|(_, rule)| rule.required && rule.is_about(opening));
+        let bound = about.map(|(at, rule)| {
+            let part = rule.part(opening);
+            (at, rule.parts.contains_key(&part).then_some(part))
+        });
+        bound.collect()
     }
 
     /// The tree by which members are kept near each other: that of the first rule, else the first.
@@ -194,11 +229,54 @@ impl<'f> Spans<'f> {
         pieces
     }
 
-    /// Where a node stands in the order of the tree: neighbours in it are neighbours in topology.
-    pub(super) fn path(&self, slot: u32, key: &NodeKey) -> (Vec<u32>, NodeKey) {
+    /// Where a node stands in the order of the tree: neighbours in it are neighbours in topology. Numbers in
+    /// names count as numbers.
+    pub(super) fn path(&self, slot: u32, key: &NodeKey) -> Vec<Numbered> {
         let tree = self.tree();
         let domain = |level| tree.map_or(NOWHERE, |tree| tree.domain(slot, level));
-        ((0..tree.map_or(0, |tree| tree.levels)).map(domain).collect(), key.clone())
+        // Being nowhere comes last.
+        let name = |level| {
+            let path = tree.and_then(|tree| tree.paths.get(domain(level) as usize))?;
+            path.last().cloned().flatten()
+        };
+        let levels = 0..tree.map_or(0, |tree| tree.levels);
+        let path = levels.map(|level| Numbered(name(level).ok_or(())));
+        path.chain([Numbered(Ok(key.0.clone()))]).collect()
+    }
+
+    /// The one rule by which members like this one are kept together segment by segment, where its tree is
+    /// the one by which all are kept near each other.
+    fn slice_rule(&self, opening: &Opening) -> Option<&Rule> {
+        let mut rules =
+            self.rules.iter().filter(|rule| rule.segment.is_some() && rule.is_about(opening));
+        let rule = rules.next().filter(|rule| rule.required && rule.tree == self.tree_at())?;
+        rules.next().is_none().then_some(rule)
+    }
+
+    /// How many members a segment of that rule has.
+    pub(super) fn slice_size(&self, opening: &Opening) -> Option<u32> {
+        self.slice_rule(opening)?.segment.map(|size| size.max(1))
+    }
+
+    /// The domain of a node by that rule.
+    pub(super) fn slice_domain(&self, opening: &Opening, slot: u32) -> Option<u32> {
+        Some(self.slice_rule(opening)?.domain(self.forest, slot)).filter(|at| *at != NOWHERE)
+    }
+
+    /// Whether others of the opening's segment have seats.
+    pub(super) fn is_begun(&self, opening: &Opening) -> bool {
+        self.slice_rule(opening).is_some_and(|rule| rule.parts.contains_key(&rule.part(opening)))
+    }
+
+    /// Of these nodes those around one: in its domain of each level, the narrowest first.
+    pub(super) fn around(&self, slot: u32, nodes: &[u32]) -> Vec<Vec<u32>> {
+        let Some(tree) = self.tree() else { return Vec::new() };
+        let of = |level| {
+            let domain = tree.domain(slot, level);
+            let here = |node: &u32| domain != NOWHERE && tree.domain(*node, level) == domain;
+            nodes.iter().copied().filter(here).collect()
+        };
+        (0..tree.levels).rev().map(of).collect()
     }
 
     /// The size of the segment that an opening is of, and its tree and level.
@@ -319,7 +397,8 @@ impl<'f> Spans<'f> {
         let broken = self.broken.iter().fold(0, |all: u64, one| all.saturating_add(*one));
         let broken = u32::try_from(broken).unwrap_or(u32::MAX);
         let fragmentation = sum.harm.fragmentation.saturating_add(broken);
-        Cost { topology: self.cost(), harm: Harm { fragmentation, ..sum.harm }, ..sum }
+        let devices = DeviceCost { of_group: self.islands_apart(), ..sum.devices };
+        Cost { topology: self.cost(), devices, harm: Harm { fragmentation, ..sum.harm }, ..sum }
     }
 
     /// How broken up each tree is before and after, by which the group is judged; `opened` nodes were
@@ -359,7 +438,6 @@ impl<'f> Spans<'f> {
         let wishes = self.rules.iter().filter(|rule| !rule.required && rule.is_partial());
         let unmet = wishes.flat_map(|rule| rule.parts.values()).map(beyond_first);
         cost.wishes = unmet.fold(0, u16::saturating_add);
-        cost.islands = self.islands_apart();
         cost
     }
 }

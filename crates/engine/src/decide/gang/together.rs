@@ -11,7 +11,7 @@ use super::super::trial::{Found, Opening, Trial};
 use super::Class;
 use super::rooms::is_countable;
 use crate::check::Failing;
-use crate::cost::{Cost, TopologyCost};
+use crate::cost::{Cost, DeviceCost};
 use crate::device::{self, UsageKey};
 use crate::facts::Seat;
 use crate::reason::{Reason, Scope};
@@ -144,8 +144,7 @@ impl Trial<'_> {
         }
         self.roll_back(start);
         let fits: Vec<Fit> = seats.into_iter().map(|(fit, _)| fit).collect();
-        let topology = TopologyCost { islands: apart, ..TopologyCost::default() };
-        let known = all.then(|| (Cost { topology, ..sum(fits.iter()) }, fits));
+        let known = all.then(|| (with_islands(sum(fits.iter()), apart), fits));
         let place = (slot, islands);
         let fits = match self.sets_for(class.group, openings, place, known.clone(), looks) {
             (Some(fits), _) => fits,
@@ -219,9 +218,7 @@ impl Together<'_> {
             let start = trial.mark();
             let before = self.islands.len();
             self.islands.extend(trial.islands_of(self.slot, &fit));
-            let topology =
-                TopologyCost { islands: apart(&self.islands), ..TopologyCost::default() };
-            let cost = Cost { topology, ..so_far.and(fit.cost) };
+            let cost = with_islands(so_far.and(fit.cost), apart(&self.islands));
             trial.take(self.group, opening, self.slot, fit.clone());
             self.fits.push(fit);
             whole &= self.seat(trial, cost);
@@ -287,6 +284,11 @@ impl Trial<'_> {
         let devices = self.state.nodes.at(slot).devices.as_deref()?;
         devices.usage.as_ref().map(UsageKey::of)
     }
+}
+
+/// A cost with so many islands beyond the first.
+fn with_islands(cost: Cost, of_group: u16) -> Cost {
+    Cost { devices: DeviceCost { of_group, ..cost.devices }, ..cost }
 }
 
 /// How many different islands there are beyond the first.

@@ -457,6 +457,7 @@ impl<'a> Ask<'a> {
             alternatives: lines.values().map(|a| *a as u32).sum(),
             topology: TopologyCost::default(),
             devices: DeviceCost {
+                of_group: 0,
                 unaligned,
                 islands: self.islands(&gpus),
                 slowest: if dark { Link::UNKNOWN } else { ring() },

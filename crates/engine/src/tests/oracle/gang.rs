@@ -10,6 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A member to be seated: role, index in it, and its pod.
 type Wanted = (u16, u32, Option<PodKey>);
 
+/// One beyond those that must start, with its role and its place among those of it that are missing.
+type Next = (Wanted, (usize, u32));
+
 /// The best so far: its cost, its seats, and the board with them.
 type Best<'w> = Option<(Cost, Vec<(Seat, Cost)>, Board<'w>)>;
 
@@ -39,7 +42,7 @@ impl<'w> Board<'w> {
         let nodes = world.nodes.keys();
         self.before = nodes.filter(|node| self.in_use(node)).cloned().collect();
         let (mut best, mut most): (Best<'w>, u32) = (None, 0);
-        self.clone().fill(&fate.group, (&wanted, 0), &mut Vec::new(), &mut best, &mut most);
+        self.clone().fill(&fate.group, (&wanted, 0, 0), &mut Vec::new(), &mut best, &mut most);
         fate.fit = most + self.running(&fate.group).len() as u32;
         let Some((_, mut seats, board)) = best else {
             if let Some(first) = wanted.first().filter(|_| fate.fit == 0) {
@@ -49,20 +52,24 @@ impl<'w> Board<'w> {
         };
         *self = board;
         let all: Vec<Wanted> = wanted.iter().chain(&more).cloned().collect();
-        let mut full = None;
-        for (next, place) in more.iter().zip(places(&all).skip(wanted.len())) {
-            if full == Some(next.0) {
+        let more: Vec<Next> = more.into_iter().zip(places(&all).skip(wanted.len())).collect();
+        let (rest, mut full) = self.parts(&fate.group, more, &mut seats, &kept_out);
+        // What is told of a part is not asked here.
+        let mut told = !full.is_empty();
+        for (next, place) in rest {
+            if full.contains(&next.0) {
                 continue;
             }
-            let told = match kept_out(place) {
+            let tried = match kept_out(place) {
                 true => Err(BTreeMap::from([(Reason::QuotaExceeded, 0)])),
-                false => self.one_more(&fate.group, next, &mut seats),
+                false => self.one_more(&fate.group, &next, &mut seats),
             };
-            if let Err(tally) = told {
-                if full.is_none() {
+            if let Err(tally) = tried {
+                if !told {
                     fate.tally = tally;
                 }
-                full = Some(next.0);
+                told = true;
+                full.push(next.0);
             }
         }
         fate.missing = (all.len() - seats.len()) as u32;
@@ -96,6 +103,48 @@ impl<'w> Board<'w> {
             }
         }
         (wanted, more)
+    }
+
+    /// Seats parts of a group, each of which is there whole or not at all. Answers who is left to come one
+    /// by one, and the roles of which nobody comes.
+    fn parts(
+        &mut self,
+        key: &GroupKey,
+        mut more: Vec<Next>,
+        seats: &mut Vec<(Seat, Cost)>,
+        kept_out: &dyn Fn((usize, u32)) -> bool,
+    ) -> (Vec<Next>, Vec<u16>) {
+        let group = &self.world.groups[key];
+        let (mut there, mut closed) = (Vec::new(), Vec::new());
+        for part in &group.parts {
+            let is_of = |(wanted, (role, at)): &Next| {
+                let here = self.world.bound(key, *role) + at;
+                part.least.iter().any(|(of, least)| *of == wanted.0 && here < *least)
+            };
+            let (of, others): (Vec<Next>, Vec<Next>) = more.into_iter().partition(is_of);
+            more = others;
+            let roles = |of: &Part| of.least.iter().map(|(role, _)| *role).collect::<BTreeSet<_>>();
+            let base_is_there = there.iter().enumerate().all(|(at, there)| {
+                let before = &group.parts[at];
+                let is_base = part.after.is_some_and(|base| usize::from(base) == at);
+                *there || !is_base && roles(before).is_disjoint(&roles(part))
+            });
+            let mut whole = base_is_there && !of.iter().any(|(_, place)| kept_out(*place));
+            if whole {
+                let of: Vec<Wanted> = of.into_iter().map(|(wanted, _)| wanted).collect();
+                let (mut best, base) = (None, seats.len());
+                self.clone().fill(key, (&of, 0, base), &mut seats.clone(), &mut best, &mut 0);
+                whole = best.is_some();
+                if let Some((_, with, board)) = best {
+                    (*seats, *self) = (with, board);
+                }
+            }
+            there.push(whole);
+            if !whole {
+                closed.extend(part.least.iter().map(|(role, _)| *role));
+            }
+        }
+        (more, closed)
     }
 
     /// Whether a member fits if it is looked at by itself; else each node under its reason.
@@ -145,11 +194,12 @@ impl<'w> Board<'w> {
         Ok(())
     }
 
-    /// Fills what is wanted from `at` on in every way; and leaves it out, which tells how many fit.
+    /// Fills what is wanted from `at` on in every way, beside the first `base` seats; and leaves it out,
+    /// which tells how many fit.
     fn fill(
         self,
         group: &GroupKey,
-        (wanted, at): (&[Wanted], usize),
+        (wanted, at, base): (&[Wanted], usize, usize),
         seats: &mut Vec<(Seat, Cost)>,
         best: &mut Best<'w>,
         most: &mut u32,
@@ -157,10 +207,11 @@ impl<'w> Board<'w> {
         *most = (*most).max(seats.len() as u32);
         let fact = &self.world.groups[group];
         let Some((role, index, pod)) = wanted.get(at) else {
-            if seats.len() < wanted.len() {
+            if seats.len() - base < wanted.len() {
                 return;
             }
-            let cost = seats.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
+            let new = seats[base..].iter();
+            let cost = new.fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
             let Some(cost) = self.priced(group, seats, cost) else { return };
             if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
                 *best = Some((cost, seats.clone(), self));
@@ -180,12 +231,12 @@ impl<'w> Board<'w> {
                 (seat.role, seat.index) = (*role, *index);
                 seats.push((seat, cost));
                 if with.spans(group, seats).is_some() {
-                    with.fill(group, (wanted, at + 1), seats, best, most);
+                    with.fill(group, (wanted, at + 1, base), seats, best, most);
                 }
                 seats.pop();
             }
         }
-        self.fill(group, (wanted, at + 1), seats, best, most);
+        self.fill(group, (wanted, at + 1, base), seats, best, most);
     }
 
     /// The members that run on nodes that are there: role, index and node.
@@ -205,6 +256,9 @@ impl<'w> Board<'w> {
     /// nothing was in use before. None where a rule is broken.
     fn priced(&self, group: &GroupKey, seats: &[(Seat, Cost)], sum: Cost) -> Option<Cost> {
         let mut cost = Cost { topology: self.spans(group, seats)?, ..sum };
+        let nodes: BTreeSet<&NodeKey> = seats.iter().map(|(seat, _)| &seat.node).collect();
+        let islands = nodes.into_iter().map(|node| self.islands_beyond_first(node, seats));
+        cost.devices.of_group = islands.sum();
         let mut broken: BTreeSet<(&TopologyKey, Vec<Option<Name>>)> = BTreeSet::new();
         let path = |node: &NodeKey, tree: &TopologyKey, level: usize| {
             let domains = self.world.domains.get(&(node.clone(), tree.clone()))?;
@@ -298,7 +352,6 @@ impl<'w> Board<'w> {
                 cost.beyond_first[LEVELS_MAX - 1 - (levels - level)] += beyond(&all, tree, level);
             }
         }
-        cost.islands = nodes.into_iter().map(|node| self.islands_beyond_first(node, seats)).sum();
         Some(cost)
     }
 
