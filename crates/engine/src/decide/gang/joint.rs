@@ -100,19 +100,28 @@ impl<'o, 'f> Joint<'o, 'f> {
     }
 
     /// Whether a seat there only exchanges two members that are alike: the nodes of such stand in
-    /// order of name. Where nodes see the same devices, what one is given costs the others, so that it
-    /// matters who comes first.
+    /// order of name. Where nodes see the same devices, what one is given costs the others, and where
+    /// members are spread, each must keep the skew when it comes: there it matters who comes first.
     fn is_mirrored(&self, trial: &Trial<'_>, slot: u32) -> bool {
         let at = self.seats.len();
         let Some((before, _)) = self.seats.last() else { return false };
         let (one, other) = (&self.openings[at - 1], &self.openings[at]);
         let key = |slot: u32| -> &NodeKey { trial.state.nodes.key(slot) };
         let alike = self.spans.alike(one, other) && trial.is_plain(one) && trial.is_plain(other);
-        alike && trial.state.wide_pools.is_empty() && key(slot) < key(*before)
+        alike
+            && trial.state.wide_pools.is_empty()
+            && !trial.is_spread(self.group, one)
+            && key(slot) < key(*before)
     }
 }
 
 impl Trial<'_> {
+    /// Whether members of the opening's role must be spread.
+    fn is_spread(&self, group: u32, opening: &Opening) -> bool {
+        let request = self.state.groups.at(group).requests[usize::from(opening.role)];
+        self.state.request(request).near.as_ref().is_some_and(|near| !near.spread.is_empty())
+    }
+
     /// Whether an opening is as any other of its role: no node is promised to its pod, and no claim
     /// is made for it.
     pub(super) fn is_plain(&self, opening: &Opening) -> bool {
