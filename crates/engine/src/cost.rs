@@ -130,6 +130,11 @@ impl Cost {
             harm: self.harm.and(other.harm),
         }
     }
+
+    /// The same, with so many islands that the members of a group on one node use beyond the first.
+    pub(crate) fn with_islands(self, of_group: u16) -> Self {
+        Self { devices: DeviceCost { of_group, ..self.devices }, ..self }
+    }
 }
 
 impl DeviceCost {

@@ -74,7 +74,7 @@ impl Toleration {
 }
 
 /// A node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
     /// `status.allocatable`.
     pub allocatable: Resources,

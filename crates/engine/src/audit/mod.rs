@@ -14,7 +14,7 @@ pub(crate) mod volumes;
 
 use std::collections::BTreeMap;
 
-use crate::cost::{Cost, DeviceCost};
+use crate::cost::Cost;
 use crate::decision::{Act, Decision, Verdict};
 use crate::device::{self, Pick, Toll, Want};
 use crate::facts::{ClaimSpec, ClaimUse, Minimum, Node, Phase, Request, Role, Seat};
@@ -224,10 +224,7 @@ impl Audit {
             let _ = self.state.take(slot, seat);
         }
         // What a group spans is not judged here.
-        let of_devices = |c: &Cost| {
-            let devices = DeviceCost { of_group: 0, ..c.devices };
-            (c.alternatives, devices, Toll::from(c.harm))
-        };
+        let of_devices = |c: &Cost| (c.alternatives, c.with_islands(0).devices, Toll::from(c.harm));
         if of_devices(&cost) != of_devices(told) {
             self.broken(group, None, "a placement costs what its devices cost");
         }

@@ -317,7 +317,7 @@ fn chosen(
         return on_labels(volume.nodes.as_deref(), node).then(|| (*name).clone());
     }
     let selected = |volume: &Volume| {
-        let labelled = Node { labels: volume.labels.clone(), ..bare() };
+        let labelled = Node { labels: volume.labels.clone(), ..Node::default() };
         let nobody = NodeKey(Name::default());
         let term = claim.selector.as_ref();
         term.is_none_or(|term| term.is_empty() || rules::matches(term, &nobody, &labelled))
@@ -330,18 +330,6 @@ fn chosen(
             && on_labels(volume.nodes.as_deref(), node)
     });
     fits.map(|((_, name), _)| (*name).clone())
-}
-
-fn bare() -> Node {
-    Node {
-        allocatable: Default::default(),
-        unhealthy: [].into(),
-        labels: [].into(),
-        taints: [].into(),
-        unschedulable: false,
-        features: [].into(),
-        images: [].into(),
-    }
 }
 
 /// Whether a volume can be made for the claim on the node.

@@ -278,24 +278,16 @@ mod tests {
         assert!(agree(&[named(&["a", "b"]), labelled]));
     }
 
-    fn plain() -> Node {
-        Node {
-            allocatable: crate::Resources::default(),
-            unhealthy: Box::default(),
-            labels: Box::default(),
-            taints: Box::default(),
-            unschedulable: false,
-            features: Box::default(),
-            images: Box::default(),
-        }
-    }
-
     #[test]
     fn a_node_admits_whom_its_own_fact_lets_in() {
         let key = NodeKey(Name::new("a"));
-        assert!(admits(&NodeRules::default(), &key, &plain()));
-        assert!(!admits(&requiring(&[named(&["b"])]), &key, &plain()));
-        assert!(!admits(&NodeRules::default(), &key, &Node { unschedulable: true, ..plain() }));
+        assert!(admits(&NodeRules::default(), &key, &Node::default()));
+        assert!(!admits(&requiring(&[named(&["b"])]), &key, &Node::default()));
+        assert!(!admits(
+            &NodeRules::default(),
+            &key,
+            &Node { unschedulable: true, ..Node::default() }
+        ));
     }
 
     /// A plugin that calls all its devices unhealthy leaves a node that lacks the resource; in full
@@ -303,7 +295,8 @@ mod tests {
     #[test]
     fn a_healed_node_has_all_devices_that_it_counts() {
         let (gpu, nic) = (Name::new("example.com/gpu"), Name::new("example.com/nic"));
-        let ill = Node { unhealthy: [(gpu.clone(), 2), (nic.clone(), 1)].into(), ..plain() };
+        let ill =
+            Node { unhealthy: [(gpu.clone(), 2), (nic.clone(), 1)].into(), ..Node::default() };
         let some = crate::Resources { scalars: [(nic.clone(), 3)].into(), ..Default::default() };
         let whole = healed(&Node { allocatable: some, ..ill });
         assert_eq!(*whole.allocatable.scalars, [(gpu, 2), (nic, 4)]);

@@ -183,22 +183,14 @@ fn refusal(reason: Reason) -> Failing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Resources;
 
     /// Nearest is the node that lacks the fewest of the domains.
     #[test]
     fn what_is_kept_of_an_affinity_is_counted() {
         let keys = ["a", "b", "c"].map(Name::new);
         let affinity = PodAffinity { pods: PodSelectorId(0), keys: keys.clone().into() };
-        let node = Node {
-            allocatable: Resources::default(),
-            unhealthy: Box::default(),
-            labels: keys.map(|key| (key, Name::new("x"))).into(),
-            taints: Box::default(),
-            unschedulable: false,
-            features: Box::default(),
-            images: Box::default(),
-        };
+        let labels = keys.map(|key| (key, Name::new("x"))).into();
+        let node = Node { labels, ..Node::default() };
         let kept = |there: &[&str]| {
             let failing = has_all(&affinity, &node, |key, _| there.contains(&key.as_str()));
             failing.map_or_else(|failing| failing.close, |()| u32::MAX)

@@ -234,9 +234,7 @@ mod tests {
         let allocatable =
             Resources { cpu_milli, memory_bytes: 8 * GI, pods: 9, ..Resources::default() };
         let labels = labels.iter().map(|(key, value)| (Name::new(key), Name::new(value))).collect();
-        let (taints, features) = (Box::default(), Box::default());
-        let (images, unhealthy) = (Box::default(), Box::default());
-        Node { allocatable, unhealthy, labels, taints, unschedulable: false, features, images }
+        Node { allocatable, labels, ..Node::default() }
     }
 
     fn request() -> Request {

@@ -854,15 +854,7 @@ fn lone(request: Request, priority: i32, at: i64) -> Group {
 /// Adds a roomy node, and a pod that uses a claim and asks for nothing else.
 pub(super) fn add_user(world: &mut World, pod: &PodKey, claim: &ClaimKey) {
     let allocatable = Resources { pods: 9, ..Resources::default() };
-    let node = Node {
-        allocatable,
-        unhealthy: Box::default(),
-        labels: Box::default(),
-        taints: Box::default(),
-        unschedulable: false,
-        features: Box::default(),
-        images: Box::default(),
-    };
+    let node = Node { allocatable, ..Node::default() };
     world.nodes.insert(NodeKey(name("n0")), node);
     let request = Request {
         resources: Resources { pods: 1, ..Resources::default() },

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::super::trial::Opening;
 use super::fragments::Fragments;
 use super::rooms::Room;
-use crate::cost::{Cost, DeviceCost, Harm, LEVELS_MAX, TopologyCost};
+use crate::cost::{Cost, Harm, LEVELS_MAX, TopologyCost};
 use crate::decision::Fragmentation;
 use crate::facts::{Domains, LevelRule, Phase};
 use crate::name::{Name, NodeKey, TopologyKey, by_number};
@@ -397,8 +397,8 @@ impl<'f> Spans<'f> {
         let broken = self.broken.iter().fold(0, |all: u64, one| all.saturating_add(*one));
         let broken = u32::try_from(broken).unwrap_or(u32::MAX);
         let fragmentation = sum.harm.fragmentation.saturating_add(broken);
-        let devices = DeviceCost { of_group: self.islands_apart(), ..sum.devices };
-        Cost { topology: self.cost(), devices, harm: Harm { fragmentation, ..sum.harm }, ..sum }
+        let sum = sum.with_islands(self.islands_apart());
+        Cost { topology: self.cost(), harm: Harm { fragmentation, ..sum.harm }, ..sum }
     }
 
     /// How broken up each tree is before and after, by which the group is judged; `opened` nodes were

@@ -11,7 +11,7 @@ use super::super::trial::{Found, Opening, Trial};
 use super::Class;
 use super::rooms::is_countable;
 use crate::check::Failing;
-use crate::cost::{Cost, DeviceCost};
+use crate::cost::Cost;
 use crate::device::{self, UsageKey};
 use crate::facts::Seat;
 use crate::reason::{Reason, Scope};
@@ -144,7 +144,7 @@ impl Trial<'_> {
         }
         self.roll_back(start);
         let fits: Vec<Fit> = seats.into_iter().map(|(fit, _)| fit).collect();
-        let known = all.then(|| (with_islands(sum(fits.iter()), apart), fits));
+        let known = all.then(|| (sum(fits.iter()).with_islands(apart), fits));
         let place = (slot, islands);
         let fits = match self.sets_for(class.group, openings, place, known.clone(), looks) {
             (Some(fits), _) => fits,
@@ -218,7 +218,7 @@ impl Together<'_> {
             let start = trial.mark();
             let before = self.islands.len();
             self.islands.extend(trial.islands_of(self.slot, &fit));
-            let cost = with_islands(so_far.and(fit.cost), apart(&self.islands));
+            let cost = so_far.and(fit.cost).with_islands(apart(&self.islands));
             trial.take(self.group, opening, self.slot, fit.clone());
             self.fits.push(fit);
             whole &= self.seat(trial, cost);
@@ -284,11 +284,6 @@ impl Trial<'_> {
         let devices = self.state.nodes.at(slot).devices.as_deref()?;
         devices.usage.as_ref().map(UsageKey::of)
     }
-}
-
-/// A cost with so many islands beyond the first.
-fn with_islands(cost: Cost, of_group: u16) -> Cost {
-    Cost { devices: DeviceCost { of_group, ..cost.devices }, ..cost }
 }
 
 /// How many different islands there are beyond the first.
