@@ -230,7 +230,7 @@ fn closeness(skew: i64, max_skew: i32) -> u32 {
 }
 
 /// The label that each node has a value of its own of.
-const HOSTNAME: &str = "kubernetes.io/hostname";
+pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
 
 impl Spread {
     /// kube-scheduler's scores of these nodes, which are all that fit. Nodes without one of the labels
@@ -247,12 +247,7 @@ impl Spread {
             values.dedup();
             let size = if by_node { scored.len() } else { values.len() };
             let weight = ((size + 2) as f64).ln();
-            let here: FxHashMap<u32, u32> = match rule.pods {
-                Some(pods) if by_node => {
-                    state.around.meant(pods).map(|(slot, count)| (slot, count.staying)).collect()
-                }
-                Some(_) | None => FxHashMap::default(),
-            };
+            let on = |slot| rule.pods.map_or(0, |pods| state.around.meant_on(pods, slot).staying);
             for (score, slot) in raw.iter_mut().zip(&scored) {
                 if self.grid.lacking == Lacking::Nameless
                     && value_of(state, *slot, &rule.key).is_none()
@@ -260,7 +255,7 @@ impl Spread {
                     continue;
                 }
                 let pods = match domains.value(*slot) {
-                    Some(_) if by_node => here.get(slot).copied().unwrap_or(0),
+                    Some(_) if by_node => on(*slot),
                     Some(value) => self.pods[at][value as usize],
                     None => 0,
                 };

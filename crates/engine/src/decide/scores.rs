@@ -94,9 +94,12 @@ fn node_affinity(state: &State, ask: &Ask, slots: &[u32]) -> Vec<i64> {
     let raw = slots.iter().map(|slot| {
         let (key, row) = (state.nodes.key(*slot), state.nodes.at(*slot));
         let labels = row.fact.as_ref().map_or(&[][..], |node| &node.labels);
-        let met = ask.request.node.preferred.iter().filter(|(weight, term)| {
-            *weight != 0 && !term.is_empty() && term_matches(term, key, labels)
-        });
+        let met = ask
+            .request
+            .node
+            .preferred
+            .iter()
+            .filter(|(_, term)| !term.is_empty() && term_matches(term, key, labels));
         met.map(|(weight, _)| i64::from(*weight)).sum()
     });
     normalized(raw.collect(), false)
@@ -222,10 +225,10 @@ fn size_on(node: &Node, image: &Name) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::claims::Resolved;
+    use crate::check::claims::{Pinned, Resolved, Wanted};
     use crate::{
-        Change, Engine, Name, NodeKey, NodeRequirement, NodeRules, Padded, Request, Resources,
-        Scored, Shared, Taint,
+        Alternative, Amount, Change, ClaimKey, ClaimSpec, DeviceRequest, Engine, Name, NodeKey,
+        NodeRequirement, NodeRules, Padded, Request, Resources, Scoped, Scored, Shared, Taint,
     };
 
     const GI: i64 = 1 << 30;
@@ -245,17 +248,27 @@ mod tests {
     }
 
     fn scores(nodes: &[Node], request: Request) -> Vec<i64> {
+        let costs = vec![Cost::default(); nodes.len()];
+        scores_with(nodes, &costs, request, |_| Resolved::default())
+    }
+
+    fn scores_with(
+        nodes: &[Node],
+        costs: &[Cost],
+        request: Request,
+        resolved: impl Fn(&State) -> Resolved,
+    ) -> Vec<i64> {
         let mut engine = Engine::new();
         let key = |at: usize| NodeKey(Name::new(&format!("n{at}")));
         let facts = nodes.iter().enumerate();
         engine.apply(facts.map(|(at, node)| Change::Node(key(at), Some(node.clone()))));
         let state = engine.state();
-        let candidate = |at: usize| {
+        let candidate = |(at, cost): (usize, &Cost)| {
             let slot = state.nodes.slot(&key(at)).expect("a node");
-            (at as u32, slot, Cost::default())
+            (at as u32, slot, *cost)
         };
-        let ask = Ask::new(0, Shared::new(request), Resolved::default());
-        let all: Vec<Candidate> = (0..nodes.len()).map(candidate).collect();
+        let ask = Ask::new(0, Shared::new(request), resolved(state));
+        let all: Vec<Candidate> = costs.iter().enumerate().map(candidate).collect();
         totals(state, &ask, &all)
     }
 
@@ -280,6 +293,111 @@ mod tests {
             Request { node: NodeRules { preferred, ..NodeRules::default() }, ..request() };
         let nodes = [node(4000, &[("zone", "a")]), node(4000, &[("zone", "b")]), node(4000, &[])];
         assert_eq!(scores(&nodes, wishing), [650, 600, 450]);
+    }
+
+    /// By hand: two, one and no taint in the way are 0, 50 and 100 of 100. Only tolerations of this effect
+    /// or of all count, and only taints of this effect.
+    #[test]
+    fn soft_taints_are_counted_but_for_those_tolerated() {
+        let tainted = |taints: &[(&str, Effect)]| Node {
+            taints: taints
+                .iter()
+                .map(|(key, effect)| Taint {
+                    key: Name::new(key),
+                    value: Name::new(""),
+                    effect: *effect,
+                })
+                .collect(),
+            ..node(4000, &[])
+        };
+        let soft = Effect::PreferNoSchedule;
+        let nodes = [
+            tainted(&[("a", soft), ("b", soft)]),
+            tainted(&[("b", soft)]),
+            tainted(&[("c", Effect::NoSchedule)]),
+        ];
+        let tolerating = |effect| {
+            let one = Toleration { key: Some(Name::new("a")), equals: None, effect };
+            let tolerations = [one].into();
+            Request { node: NodeRules { tolerations, ..NodeRules::default() }, ..request() }
+        };
+        assert_eq!(scores(&nodes, tolerating(Some(Effect::NoExecute))), [150, 300, 450]);
+        assert_eq!(scores(&nodes, tolerating(Some(soft))), [150, 150, 450]);
+        assert_eq!(scores(&nodes, tolerating(None)), [150, 150, 450]);
+    }
+
+    #[test]
+    fn a_preference_without_a_rule_says_nothing() {
+        let preferred = [(5, crate::NodeTerm::default())].into();
+        let wishing =
+            Request { node: NodeRules { preferred, ..NodeRules::default() }, ..request() };
+        assert_eq!(scores(&[node(4000, &[])], wishing), [450]);
+    }
+
+    /// By hand: a pod that asks for CPU alone makes an even node uneven, from 100 to 87, which is
+    /// 50 + 37 / 2; a node without memory is as even as before, and has 75 of its CPU left.
+    #[test]
+    fn what_a_node_or_a_pod_lacks_is_not_balanced() {
+        let resources = Resources { cpu_milli: 1000, pods: 1, ..Resources::default() };
+        let asking = Request { resources, ..request() };
+        assert_eq!(scores(&[node(4000, &[])], asking.clone()), [443]);
+        let mut lacking = node(4000, &[]);
+        lacking.allocatable.memory_bytes = 0;
+        assert_eq!(scores(&[lacking], asking), [450]);
+    }
+
+    fn device_request(names: &[Option<&str>]) -> DeviceRequest {
+        let alternative = |name: &Option<&str>| Alternative {
+            name: name.map(Name::new),
+            class: Name::new("class"),
+            selectors: Box::default(),
+            class_selectors: 0,
+            amount: Amount::Count(1),
+            admin: false,
+            tolerations: Box::default(),
+            capacity: Box::default(),
+            derived: Box::default(),
+        };
+        let alternatives = names.iter().map(alternative).collect();
+        DeviceRequest { name: Name::new("r"), alternatives }
+    }
+
+    fn two_lists_and_another() -> ClaimSpec {
+        let list = || device_request(&[Some("large"), Some("small")]);
+        ClaimSpec {
+            requests: [list(), device_request(&[None]), list()].into(),
+            constraints: Box::default(),
+            align: Box::default(),
+            fault: None,
+        }
+    }
+
+    /// By hand: two lists are worth 16 and an allocated claim's one 5; with all first choices that is 21,
+    /// with 3 later 18, which is 85 of 100, twice.
+    #[test]
+    fn first_choices_of_lists_score_higher() {
+        let costs = [0, 3].map(|alternatives| Cost { alternatives, ..Cost::default() });
+        let nodes = [node(4000, &[]), node(4000, &[])];
+        let claim = ClaimKey(Scoped { namespace: Name::new("ns"), name: Name::new("c") });
+        let pinned = Pinned { claim, nodes: None, movable: false, failed: None, early: 5 };
+        let resolved = |claims: &[(u16, ClaimSpec)]| {
+            let claims = claims.iter().cloned().map(|(at, spec)| (at, Shared::new(spec))).collect();
+            let wanted = Wanted { claims, align: Box::default() };
+            Resolved { pinned: vec![pinned.clone()], wanted, mounts: None }
+        };
+        let with = |claims: &[(u16, ClaimSpec)]| {
+            scores_with(&nodes, &costs, request(), |_| resolved(claims))
+        };
+        assert_eq!(with(&[(0, two_lists_and_another())]), [650, 620]);
+        // Where all is allocated nothing is scored.
+        assert_eq!(with(&[]), [450, 450]);
+    }
+
+    #[test]
+    fn a_choice_is_early_by_its_place_in_its_list() {
+        let spec = two_lists_and_another();
+        assert_eq!(spec.early([(0, 0), (0, 0), (1, 0), (2, 1)]), 8 + 7);
+        assert_eq!(spec.early([(1, 0)]), 0);
     }
 
     /// By hand: 200 MiB on both of two nodes and 1000 MiB on one count 200 and 500 of 2 · 1000, of which

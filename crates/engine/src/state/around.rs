@@ -36,6 +36,11 @@ impl Around {
         self.meant.get(&pods).into_iter().flatten().map(|(slot, count)| (*slot, *count))
     }
 
+    /// The pods of one node that a selector means.
+    pub(crate) fn meant_on(&self, pods: PodSelectorId, slot: u32) -> PodCount {
+        self.meant.get(&pods).and_then(|nodes| nodes.get(&slot)).copied().unwrap_or_default()
+    }
+
     /// Node and label of the pods that refuse to have those near that a selector means.
     pub(crate) fn refusals(&self, pods: PodSelectorId) -> impl Iterator<Item = &(u32, Name)> {
         self.refusals.get(&pods).into_iter().flat_map(BTreeMap::keys)

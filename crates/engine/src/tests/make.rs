@@ -824,7 +824,7 @@ fn fault(c: &mut Chance, of: &[Reason]) -> Fault {
     Fault { reason: *c.pick(of), subject: name("subject"), detail: name("detail") }
 }
 
-fn lone(request: Request, priority: i32, at: i64) -> Group {
+pub(super) fn lone(request: Request, priority: i32, at: i64) -> Group {
     let request = Shared::new(request);
     let name = Name::new("");
     Group {

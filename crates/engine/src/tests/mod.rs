@@ -16,6 +16,7 @@ mod oracle;
 mod order;
 mod pods;
 mod refused;
+mod scores;
 mod told;
 mod world;
 
