@@ -12,7 +12,7 @@ pub(crate) mod around;
 pub(crate) mod claims;
 pub(crate) mod fact;
 pub(crate) mod features;
-mod near;
+pub(crate) mod near;
 pub(crate) mod ports;
 pub(crate) mod room;
 pub(crate) mod spread;

@@ -7,6 +7,7 @@
 mod audited;
 mod brute;
 mod chance;
+mod counted;
 mod flights;
 mod fresh;
 mod gangs;

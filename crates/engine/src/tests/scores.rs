@@ -2,63 +2,15 @@
 
 use std::sync::Arc;
 
-use super::make::{lone, pod, scoped};
+use super::counted::{Stand, ZONE, board, key, name, rule, slots};
+use super::make::scoped;
 use crate::check::spread::{Grid, HOSTNAME, Lacking, Spread};
 use crate::check::volumes;
 use crate::*;
 
-const ZONE: &str = "zone";
-
-fn name(text: &str) -> Name {
-    Name::new(text)
-}
-
-fn key(at: usize) -> NodeKey {
-    NodeKey(name(&format!("n{at}")))
-}
-
-fn slots(engine: &Engine, nodes: usize) -> Vec<u32> {
-    (0..nodes).map(|at| engine.state().nodes.slot(&key(at)).expect("a node")).collect()
-}
-
-fn rule(key: &str, max_skew: i32) -> SpreadRule {
-    SpreadRule {
-        pods: Some(PodSelectorId(0)),
-        own: true,
-        key: name(key),
-        max_skew,
-        min_domains: 1,
-        honors_affinity: true,
-        honors_taints: false,
-    }
-}
-
-/// PodTopologySpread's scores of nodes, each of a host, in a zone or in none, and with so many of the
-/// pods that the rules are about.
-fn spread(nodes: &[(&str, Option<&str>, u32)], rules: &[SpreadRule], lacking: Lacking) -> Vec<i64> {
-    let mut engine = Engine::new();
-    let request = Request { matched: [PodSelectorId(0)].into(), ..Request::default() };
-    let group = GroupKey { object: scoped("meant"), kind: name("pod") };
-    let mut changes = vec![Change::Group(group.clone(), Some(lone(request, 0, 0)))];
-    for (at, (host, zone, pods)) in nodes.iter().enumerate() {
-        let labels = [(HOSTNAME, Some(*host)), (ZONE, *zone)].into_iter();
-        let labels = labels.filter_map(|(key, value)| Some((name(key), name(value?))));
-        let node = Node { labels: labels.collect(), ..Node::default() };
-        changes.push(Change::Node(key(at), Some(node)));
-        changes.extend((0..*pods).map(|of_node| {
-            let member = Member {
-                group: group.clone(),
-                role: 0,
-                index: None,
-                phase: Phase::Bound(key(at)),
-                claims: Box::default(),
-                expected_end: None,
-                nominated: None,
-            };
-            Change::Member(pod(&format!("p{at}-{of_node}")), Some(member))
-        }));
-    }
-    engine.apply(changes);
+/// PodTopologySpread's scores of nodes.
+fn spread(nodes: &[Stand<'_>], rules: &[SpreadRule], lacking: Lacking) -> Vec<i64> {
+    let engine = board(nodes);
     let state = engine.state();
     let grid = Arc::new(Grid::new(state, &NodeRules::default(), rules, lacking));
     let spread = Spread::of(state, rules, &grid).expect("rules");
