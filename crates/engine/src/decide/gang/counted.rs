@@ -141,3 +141,90 @@ fn first_like(open: &[Room], from: usize, at: usize) -> usize {
 pub(super) fn allowed(spans: &Spans<'_>, opening: &Opening, nodes: &[u32]) -> Vec<u32> {
     nodes.iter().copied().filter(|slot| spans.allows(opening, *slot)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Forest;
+    use crate::{Change, Engine, Name, Node, NodeKey, Topology, TopologyKey};
+
+    fn rooms(counts: &[u32]) -> Vec<Room> {
+        let of = |(slot, count): (usize, &u32)| Room {
+            slot: slot as u32,
+            count: *count,
+            most: *count,
+            grade: slot as u32,
+        };
+        counts.iter().enumerate().map(of).collect()
+    }
+
+    fn taken(counts: &[u32], wanted: u32) -> Option<Vec<(u32, u32)>> {
+        spread(None, &rooms(counts), wanted)
+    }
+
+    /// Of those that hold the rest the tightest, else the largest, and the first of equals.
+    #[test]
+    fn few_nodes_are_filled_and_the_fullest_that_would_do() {
+        let counts = [4, 3, 3, 1];
+        assert_eq!(taken(&counts, 1), Some(vec![(3, 1)]));
+        assert_eq!(taken(&counts, 3), Some(vec![(1, 3)]));
+        assert_eq!(taken(&counts, 5), Some(vec![(0, 4), (3, 1)]));
+        assert_eq!(taken(&counts, 6), Some(vec![(0, 4), (1, 2)]));
+        assert_eq!(taken(&counts, 9), Some(vec![(0, 4), (1, 3), (2, 2)]));
+        assert_eq!(taken(&counts, 11), Some(vec![(0, 4), (1, 3), (2, 3), (3, 1)]));
+        assert_eq!(taken(&counts, 12), None);
+    }
+
+    #[test]
+    fn of_nodes_with_equal_room_the_cheaper_is_filled() {
+        let mut all = rooms(&[2, 2, 2]);
+        (all[0].grade, all[1].grade, all[2].grade) = (2, 0, 1);
+        assert_eq!(spread(None, &all, 2), Some(vec![(1, 2)]));
+        assert_eq!(spread(None, &all, 3), Some(vec![(1, 2), (2, 1)]));
+    }
+
+    /// Nodes in these racks, of which some have none, and how members are spread over them.
+    fn in_racks(racks: &[Option<&str>], counts: &[u32], wanted: u32) -> Option<Vec<(u32, u32)>> {
+        let key = |at: usize| NodeKey(Name::new(&format!("n{at}")));
+        let tree = TopologyKey(Name::new("racks"));
+        let mut engine = Engine::new();
+        let levels = vec![Name::new("rack")];
+        let mut changes = vec![Change::Topology(tree.clone(), Some(Topology { levels }))];
+        for (at, rack) in racks.iter().enumerate() {
+            changes.push(Change::Node(key(at), Some(Node::default())));
+            let domains = rack.map(|rack| [Some(Name::new(rack))].into());
+            changes.push(Change::Domains(key(at), tree.clone(), domains));
+        }
+        engine.apply(changes);
+        let state = engine.state();
+        let slots: Vec<u32> =
+            (0..racks.len()).filter_map(|at| state.nodes.slot(&key(at))).collect();
+        let mut all = rooms(counts);
+        all.iter_mut().for_each(|room| room.slot = slots[room.slot as usize]);
+        let taken = spread(Forest::of(state).trees.first(), &all, wanted)?;
+        let at = |slot| slots.iter().position(|one| *one == slot).map(|at| at as u32);
+        taken.into_iter().map(|(slot, count)| Some((at(slot)?, count))).collect()
+    }
+
+    /// The tightest rack that holds all, else the largest and the tightest for the rest; a node without
+    /// a rack stands for itself.
+    #[test]
+    fn few_domains_are_used_and_the_tightest_that_would_do() {
+        let racks = [Some("a"), Some("b"), Some("a"), None];
+        let all = |wanted| in_racks(&racks, &[2, 3, 2, 1], wanted);
+        assert_eq!(all(1), Some(vec![(3, 1)]));
+        assert_eq!(all(3), Some(vec![(1, 3)]));
+        assert_eq!(all(4), Some(vec![(0, 2), (2, 2)]));
+        assert_eq!(all(5), Some(vec![(0, 2), (2, 2), (3, 1)]));
+        assert_eq!(all(6), Some(vec![(0, 2), (2, 2), (1, 2)]));
+        assert_eq!(all(8), Some(vec![(0, 2), (2, 2), (1, 3), (3, 1)]));
+    }
+
+    #[test]
+    fn the_tightest_piece_that_holds_all_is_taken_else_the_largest() {
+        let pieces = [rooms(&[2, 3]), rooms(&[4]), rooms(&[1])];
+        let sum_of = |wanted| tightest_of(&pieces, wanted).map(|rooms| sum(rooms));
+        assert_eq!([1, 2, 4, 5, 6].map(sum_of), [1, 4, 4, 5, 5].map(Some));
+        assert!(tightest_of(&[], 1).is_none());
+    }
+}
