@@ -202,10 +202,8 @@ fn soft(rules: &NodeRules, key: &NodeKey, node: &Node) -> u32 {
     let unmet = rules
         .preferred
         .iter()
-        .filter(|(weight, term)| {
-            *weight > 0 && !term.is_empty() && !term_matches(term, key, &node.labels)
-        })
-        .map(|(weight, _)| weight.unsigned_abs());
+        .filter(|(_, term)| !term.is_empty() && !term_matches(term, key, &node.labels))
+        .map(|(weight, _)| u32::try_from(*weight).unwrap_or(0));
     let repelled = node
         .taints
         .iter()

@@ -291,16 +291,12 @@ impl Spread {
 /// What stays of the constraints where no other pod is on any node: the labels.
 pub(crate) fn when_empty(request: &Request, node: &Node) -> Result<(), Failing> {
     for rule in request.near.iter().flat_map(|near| &near.spread) {
-        let value = label(&node.labels, &rule.key).cloned();
-        let (reason, status) = match value {
-            None => (Reason::SpreadKeyMissing, Status::UnschedulableAndUnresolvable),
-            Some(_) if i32::from(rule.own) > rule.max_skew => {
-                (Reason::SpreadUnmet, Status::Unschedulable)
-            }
-            Some(_) => continue,
-        };
+        if label(&node.labels, &rule.key).is_some() {
+            continue;
+        }
+        let (reason, status) = (Reason::SpreadKeyMissing, Status::UnschedulableAndUnresolvable);
         let (key, max_skew) = (rule.key.clone(), rule.max_skew);
-        let facts = Facts::Spread { key, value, here: 0, least: Some(0), max_skew };
+        let facts = Facts::Spread { key, value: None, here: 0, least: Some(0), max_skew };
         return Err(Failing::new(reason, status).with(facts));
     }
     Ok(())

@@ -226,9 +226,11 @@ fn size_on(node: &Node, image: &Name) -> Option<i64> {
 mod tests {
     use super::*;
     use crate::check::claims::{Pinned, Resolved, Wanted};
+    use crate::scored::place;
     use crate::{
-        Alternative, Amount, Change, ClaimKey, ClaimSpec, DeviceRequest, Engine, Name, NodeKey,
-        NodeRequirement, NodeRules, Padded, Request, Resources, Scoped, Scored, Shared, Taint,
+        Alternative, Amount, Change, ClaimKey, ClaimSpec, DeviceKey, DeviceRequest, Engine, Grant,
+        Name, NodeKey, NodeRequirement, NodeRules, Padded, PoolKey, Request, Resources, Scoped,
+        Scored, Shared, Taint,
     };
 
     const GI: i64 = 1 << 30;
@@ -398,6 +400,13 @@ mod tests {
         let spec = two_lists_and_another();
         assert_eq!(spec.early([(0, 0), (0, 0), (1, 0), (2, 1)]), 8 + 7);
         assert_eq!(spec.early([(1, 0)]), 0);
+        let key = DeviceKey {
+            pool: PoolKey { driver: Name::new("d"), pool: Name::new("p") },
+            device: Name::new("g"),
+        };
+        let grant =
+            Grant { claim: 3, request: 2, alternative: 1, device: key, admin: false, share: None };
+        assert_eq!(spec.early([place(&grant)]), 7);
     }
 
     /// By hand: 200 MiB on both of two nodes and 1000 MiB on one count 200 and 500 of 2 · 1000, of which

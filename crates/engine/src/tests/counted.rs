@@ -41,8 +41,12 @@ pub(super) fn rule(key: &str, max_skew: i32) -> SpreadRule {
 pub(super) type Stand<'a> = (&'a str, Option<&'a str>, u32);
 
 pub(super) fn board(nodes: &[Stand<'_>]) -> Engine {
+    board_of(Request { matched: [MEANT].into(), ..Request::default() }, nodes)
+}
+
+/// As [`board`], with pods of this request.
+pub(super) fn board_of(request: Request, nodes: &[Stand<'_>]) -> Engine {
     let mut engine = Engine::new();
-    let request = Request { matched: [MEANT].into(), ..Request::default() };
     let group = GroupKey { object: scoped("meant"), kind: name("pod") };
     let mut changes = vec![Change::Group(group.clone(), Some(lone(request, 0, 0)))];
     for (at, (host, zone, pods)) in nodes.iter().enumerate() {

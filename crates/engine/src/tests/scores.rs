@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::counted::{Stand, ZONE, board, key, name, rule, slots};
+use super::counted::{MEANT, Stand, ZONE, board, board_of, key, name, rule, slots};
 use super::make::scoped;
 use crate::check::spread::{Grid, HOSTNAME, Lacking, Spread};
 use crate::check::volumes;
+use crate::check::wishes::Wishes;
 use crate::*;
 
 /// PodTopologySpread's scores of nodes.
@@ -53,6 +54,33 @@ fn where_none_of_the_pods_is_all_nodes_score_most() {
 fn by_default_a_node_without_a_zone_is_scored_by_the_rest() {
     let nodes = [("a", Some("x"), 2), ("b", Some("x"), 0), ("c", Some("y"), 1), ("d", None, 3)];
     assert_eq!(spread(&nodes, &[rule(ZONE, 1)], Lacking::Nameless), [0, 0, 33, 100]);
+}
+
+/// The weights of wishes on nodes before they are scaled, for a pod that is meant and wishes so, beside
+/// pods that do the same.
+fn wishes(nodes: &[Stand<'_>], own: i32, others: i32) -> Vec<i64> {
+    let wishing = |weight| {
+        let wish = PodWish { pods: MEANT, key: name(ZONE), weight };
+        let wishes = if weight == 0 { Box::default() } else { [wish].into() };
+        let near = Some(Shared::new(PodRules { wishes, ..PodRules::default() }));
+        Request { matched: [MEANT].into(), near, ..Request::default() }
+    };
+    let engine = board_of(wishing(others), nodes);
+    let (state, request) = (engine.state(), wishing(own));
+    let grid = Arc::new(Grid::new(state, &NodeRules::default(), &[], Lacking::Out));
+    let wishes = Wishes::of(state, &request, &grid).expect("wishes");
+    let node = |slot: &u32| state.nodes.at(*slot).fact.as_ref().expect("a node");
+    let slots = slots(&engine, nodes.len());
+    slots.iter().map(|slot| wishes.weight(request.near.as_deref(), node(slot))).collect()
+}
+
+/// By hand: each pod in the node's zone counts by the weight of the wish, the pod's own and theirs.
+#[test]
+fn wishes_for_pods_count_once_for_each_of_them() {
+    let nodes = [("a", Some("x"), 2), ("b", Some("x"), 1), ("c", Some("y"), 1), ("d", None, 4)];
+    assert_eq!(wishes(&nodes, 5, 0), [15, 15, 5, 0]);
+    assert_eq!(wishes(&nodes, 0, -2), [-6, -6, -2, 0]);
+    assert_eq!(wishes(&nodes, 5, -2), [9, 9, 3, 0]);
 }
 
 const NANOS: i128 = 1_000_000_000;
