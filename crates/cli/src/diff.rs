@@ -60,14 +60,23 @@ fn read(path: &Path) -> Result<PlanRead, Failure> {
         let path = path.display().to_string();
         Failure::new(format!("{path} can't be read: {error}.")).of_file(path)
     })?;
-    let text = String::from_utf8(bytes).map_err(|error| wrong(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is no text in UTF-8"))?;
     let plan: PlanRead = if text.trim_start().starts_with('{') {
-        serde_json::from_str(&text).map_err(|error| wrong(&error))?
+        let at = |error: &serde_json::Error| (error.line() as u64, error.column() as u64);
+        serde_json::from_str(&text).map_err(|error| wrong(&misread(Some(at(&error)))))?
     } else {
-        serde_saphyr::from_str(&text).map_err(|error| wrong(&error.without_snippet()))?
+        let at = |error: &serde_saphyr::Error| error.location().map(|at| (at.line(), at.column()));
+        serde_saphyr::from_str(&text).map_err(|error| wrong(&misread(at(&error))))?
     };
     plan.check().map_err(|error| wrong(&error))?;
     Ok(plan)
+}
+
+/// Where a text is no plan, and what to give instead.
+fn misread(at: Option<(u64, u64)>) -> String {
+    let place =
+        at.map_or_else(String::new, |(line, column)| format!(" from line {line}, column {column}"));
+    format!("it can't be read as one{place}; give what `phalanx plan -o json` prints")
 }
 
 fn render(found: &DiffDocument) -> String {

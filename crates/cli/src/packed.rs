@@ -1,12 +1,11 @@
 //! From a stream of bytes to texts: what is packed is unpacked (gzip), and an archive (tar) is read
-//! as the directory that it holds; UTF-16, as Windows' shell writes it, becomes UTF-8. What is packed
-//! otherwise, and what kubectl prints for people, is
-//! refused with what to do instead. Opening files is left to others.
+//! as the directory that it holds; UTF-16, as Windows' shell writes it, becomes UTF-8, and lines that end
+//! in a carriage return alone end as others do. What is packed otherwise, and what kubectl prints for
+//! people, is refused with what to do instead. Opening files is left to others.
 
 use std::cell::Cell;
-use std::ffi::OsStr;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use phalanx_objects::read::is_notice;
 
@@ -126,6 +125,28 @@ fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(text.into_bytes())
 }
 
+/// Ends lines by a line feed where all of them end by a carriage return alone, so that they are told apart
+/// and counted.
+fn end_lines(bytes: &mut [u8]) {
+    if !bytes.contains(&b'\n') {
+        bytes.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+    }
+}
+
+/// Where a member of an archive lies in it: nothing is written, so that a path from the root and one that
+/// leaves the archive are names like others. None where it is hidden.
+fn inside(path: &Path) -> Option<PathBuf> {
+    let mut inner = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) if is_hidden(Path::new(name)) => return None,
+            Component::Normal(_) | Component::ParentDir => inner.push(part),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+        }
+    }
+    Some(inner)
+}
+
 /// Whether a text begins as kubectl prints objects.
 pub(crate) fn begins_like_objects(head: &[u8]) -> bool {
     let decoded = from_utf16(head);
@@ -204,15 +225,20 @@ pub(crate) fn read(
     Ok(rest)
 }
 
-/// An error of a stream that ends before what is packed in it, in words.
+/// An error of a stream that ends before what is packed in it, or is no whole one, in words.
 fn cut_off(path: &Path, error: io::Error) -> io::Error {
-    if error.kind() != io::ErrorKind::UnexpectedEof {
+    let kind = error.kind();
+    let what = if kind == io::ErrorKind::UnexpectedEof {
+        "it is cut off: it ends before the text that is packed in it does"
+    } else if kind == io::ErrorKind::InvalidInput || kind == io::ErrorKind::InvalidData {
+        "it is damaged: what gzip packed in it is not what it was"
+    } else {
         return error;
-    }
+    };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     io::Error::other(format!(
-        "it is cut off: it ends before the text that is packed in it does, and nothing of it is read; \
-         get the whole file again (`gzip -t {name}` says whether it is whole)"
+        "{what}, and nothing of it is read; get the whole file again (`gzip -t {name}` says whether it \
+         is whole)"
     ))
 }
 
@@ -245,6 +271,7 @@ fn plain(
     if let Some(text) = from_utf16(&bytes) {
         bytes = text;
     }
+    end_lines(&mut bytes);
     if let Some(what) = for_people(&bytes) {
         return Err(io::Error::other(what));
     }
@@ -303,11 +330,8 @@ impl Archive {
             let mut entry = entry?;
             let inner = entry.path()?.into_owned();
             self.current = Some(inner.clone());
-            let hidden =
-                inner.iter().any(|part| part != OsStr::new(".") && is_hidden(Path::new(part)));
-            if !entry.header().entry_type().is_file() || hidden {
-                continue;
-            }
+            let is_file = entry.header().entry_type().is_file();
+            let Some(inner) = inside(&inner).filter(|_| is_file) else { continue };
             if form(&inner) == Form::Other {
                 if is_archive(&inner) {
                     self.archives.push(path.join(inner).display().to_string());
@@ -321,15 +345,14 @@ impl Archive {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             if form(&inner) == Form::Objects || begins_like_objects(&bytes) {
-                let plain = inner.iter().filter(|part| *part != OsStr::new("."));
-                self.texts.push((plain.collect(), bytes));
+                self.texts.push((inner, bytes));
             }
         }
         Ok(())
     }
 
     /// Why it can't be read further, in words.
-    fn broken(&self, error: &io::Error, ended: bool) -> io::Error {
+    fn broken(&self, ended: bool) -> io::Error {
         let at = match &self.current {
             Some(file) => format!("at {}", file.display()),
             None => "at its beginning".to_owned(),
@@ -339,11 +362,7 @@ impl Archive {
             1 => "1 file before that is read".to_owned(),
             files => format!("{files} files before that are read"),
         };
-        let what = if ended {
-            "the archive is cut off".to_owned()
-        } else {
-            format!("the archive is damaged ({error})")
-        };
+        let what = if ended { "the archive is cut off" } else { "the archive is damaged" };
         let todo = "what follows is missing: get the whole archive again (`tar -tf` lists it to its end \
                     if it is whole)";
         io::Error::other(format!("{what} {at}; {read}, and {todo}"))
@@ -375,7 +394,7 @@ fn archive(path: &Path, stream: impl Read, sink: &mut impl FnMut(Text<'_>)) -> i
     let mut archive = Archive::default();
     let mut stream = Ending { stream, ended: false };
     let cut = archive.unpack(path, &mut stream).err();
-    let cut = cut.map(|error| archive.broken(&error, stream.ended));
+    let cut = cut.map(|_| archive.broken(stream.ended));
     let Archive { mut texts, mut archives, .. } = archive;
     archives.sort();
     if texts.is_empty() {

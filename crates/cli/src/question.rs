@@ -202,13 +202,38 @@ fn target(text: &str, namespace: &str, input: &Input) -> Result<ObjectRef, Failu
         Some(found) => {
             format!("namespace {} has one: add -n {}", found.namespace, found.namespace)
         }
-        None => others(world, &object),
+        None => numbered(world, &object).unwrap_or_else(|| others(world, &object)),
     };
     Err(Failure::new(format!("There is no {object}: {hint}.")))
 }
 
 /// Most names of other objects that are listed.
 const OTHERS_SHOWN: usize = 5;
+
+/// The groups of its namespace whose names begin with that which is asked about and a number: of a
+/// workload of which each replica starts whole. None where there is no such.
+fn numbered(world: &World, object: &ObjectRef) -> Option<String> {
+    let Kind::Scheduling(kind) = object.kind else { return None };
+    let is_part = |name: &str| {
+        let rest = name.strip_prefix(object.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
+        rest.is_some_and(|rest| rest.parse::<u32>().is_ok())
+    };
+    let groups = world.lowering().gang_names(&object.namespace);
+    let mut parts: Vec<&str> = groups.filter(|name| kind.is_group() && is_part(name)).collect();
+    parts.sort_by_key(|name| (name.len(), *name));
+    parts.dedup();
+    let shown: Vec<String> =
+        parts.iter().take(OTHERS_SHOWN).map(|name| format!("group/{name}")).collect();
+    let shown = phalanx_cluster::words::list(&shown);
+    match parts.len() {
+        0 => None,
+        1 => Some(format!("there is one group whose name begins so, {shown}")),
+        count if count > OTHERS_SHOWN => {
+            Some(format!("of the {count} groups whose names begin so the first are {shown}"))
+        }
+        _ => Some(format!("the groups whose names begin so are {shown}")),
+    }
+}
 
 /// What there is instead of an object that is asked about: the nearest names first.
 fn others(world: &World, object: &ObjectRef) -> String {
@@ -367,6 +392,7 @@ pub(crate) fn no_answer(failure: &Failure) -> Document {
         pods: Vec::new(),
         groups: Vec::new(),
         findings: failure.findings(),
+        unanswered: true,
         summary: Summary::default(),
     }
 }

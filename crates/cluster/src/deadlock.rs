@@ -139,17 +139,15 @@ pub(crate) fn findings(world: &World, asked: &Plan) -> Vec<Finding> {
 }
 
 fn finding(world: &World, half: &Half, message: String) -> Option<Finding> {
-    let info = world.lowering().group(&half.group)?;
-    let object = ObjectRef {
-        kind: info.kind,
-        namespace: half.group.object.namespace.to_string(),
-        name: half.group.object.name.to_string(),
-    };
+    let lowering = world.lowering();
+    let info = lowering.group(&half.group)?;
+    let object = lowering.object_of_group(&half.group);
+    let source = lowering.source(&object).cloned().unwrap_or(info.source);
     Some(Finding {
         severity: Severity::Warning,
         object: Some(object),
-        file: info.source.file.clone(),
-        line: info.source.line,
+        file: source.file,
+        line: source.line,
         path: String::new(),
         message,
     })
@@ -269,11 +267,13 @@ impl Bench<'_> {
     fn starts(&mut self, half: &Half, mut objects: Vec<Target>) -> Option<bool> {
         objects.sort();
         objects.dedup();
+        if self.steps == 0 {
+            return None;
+        }
         // Pods are ended and put back, each node is looked at for each member.
-        let members = u64::from(half.needs);
-        let looks = self.nodes.saturating_add(members);
+        let looks = self.nodes.saturating_mul(u64::from(half.needs));
         let steps = looks.saturating_add(2 * objects.len() as u64);
-        self.steps = self.steps.checked_sub(steps)?;
+        self.steps = self.steps.saturating_sub(steps);
         let options = &self.asked.options;
         let fork = self.fork.get_or_insert_with(|| Box::new(self.world.clone()));
         let starts = |world: &mut World| match verdict_first(world, &half.group, options) {

@@ -315,6 +315,8 @@ pub struct GroupFacts {
     /// The part that is placed whole or not at all, where the members are those of a part beyond what
     /// the group needs.
     pub part: Option<Name>,
+    /// The parts that were to start, where the group may do with others: none of those comes nearer.
+    pub chosen: Box<[Name]>,
 }
 
 /// Members of a group that must be in one domain of a level together.

@@ -9,7 +9,7 @@ use crate::name::{
     ClaimKey, DeviceKey, GroupKey, Name, NodeKey, PodKey, ProfileId, QueueKey, SelectorId, Shared,
     Timestamp, TopologyKey,
 };
-use crate::part::Part;
+use crate::part::Parts;
 use crate::pods::{HostPort, PodRules, PodSelectorId};
 use crate::reason::Reason;
 use crate::scored::Scored;
@@ -508,8 +508,8 @@ pub struct Group {
     pub roles: Vec<Role>,
     /// How much of it must be placed at once.
     pub minimum: Minimum,
-    /// Parts beyond that, in order, each of which is placed whole or not at all.
-    pub parts: Vec<Part>,
+    /// Parts beyond the roles' minima, each of which is placed whole or not at all.
+    pub parts: Parts,
     /// Levels of topology that it is kept within.
     pub rules: Vec<LevelRule>,
     /// Claims that all its members share.

@@ -120,7 +120,7 @@ impl Gang {
             parent: None,
             roles: roles.collect(),
             minimum,
-            parts: Vec::new(),
+            parts: phalanx_engine::Parts::default(),
             rules: self.within.into_iter().map(rule).collect(),
             shared: Vec::new(),
             run_max_millis: None,

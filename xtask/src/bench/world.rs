@@ -303,7 +303,7 @@ impl Pod {
                 admits: None,
             }],
             minimum: Minimum::Each,
-            parts: Vec::new(),
+            parts: phalanx_engine::Parts::default(),
             rules: Vec::new(),
             shared: Vec::new(),
             run_max_millis: None,

@@ -19,7 +19,11 @@ pub(crate) fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut header = tar::Header::new_ustar();
         header.set_size(bytes.len() as u64);
         header.set_mode(0o644);
-        builder.append_data(&mut header, name, *bytes).expect("bytes in memory");
+        // As it is: who writes to disk would refuse some.
+        let field = &mut header.as_ustar_mut().expect("a header of ustar").name;
+        field[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        builder.append(&header, *bytes).expect("bytes in memory");
     }
     builder.into_inner().expect("bytes in memory")
 }
@@ -141,6 +145,51 @@ fn an_archive_is_read_as_the_directory_that_it_holds() {
     }
     let none = scratch.bytes("none.tar", &archive(&[("a.txt", b"a")]));
     run(&["plan", "-f", &none]).code(2).complains(&["the archive holds no .yaml"]);
+}
+
+#[test]
+fn a_member_of_an_archive_may_lie_anywhere() {
+    let files: [(&str, &[u8]); 4] = [
+        ("/dump/pods.yaml", POD.as_bytes()),
+        ("../../nodes.json", NODES.as_bytes()),
+        ("/.hidden/x.yaml", b"not: [read"),
+        ("../dump/bad.yaml", b"kind: [Pod"),
+    ];
+    let scratch = Scratch::new();
+    let path = scratch.bytes("abs.tar", &archive(&files));
+    let ran = run(&["plan", "-f", &path, "-o", "json"]).code(1);
+    let document = ran.json();
+    assert_eq!(pod(&document, "default/a")["node"], "n1");
+    let findings = document["findings"].as_array().expect("findings");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    let file = findings[0]["file"].as_str().expect("a file");
+    assert!(file.ends_with("abs.tar/../dump/bad.yaml"), "{file}");
+}
+
+#[test]
+fn lines_may_end_in_a_carriage_return_alone() {
+    let scratch = Scratch::new();
+    let text = format!("{NODE}---\n{POD}").replace('\n', "\r");
+    let path = scratch.file("old.yaml", &text);
+    let document = run(&["plan", "-f", &path, "-o", "json"]).code(0).json();
+    assert_eq!(pod(&document, "default/a")["node"], "n1");
+    let path = scratch.file("bad.yaml", &format!("{text}---\rkind: [Pod\r"));
+    let lines = text.matches('\r').count() + 2;
+    let ran = run(&["plan", "-f", &path]).code(1);
+    ran.says(&["This is not valid YAML: ", &format!("bad.yaml:{lines}:")]);
+}
+
+#[test]
+fn what_the_api_server_refused_is_an_error() {
+    let scratch = Scratch::new();
+    let status = r#"{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "pods is forbidden", "reason": "Forbidden", "code": 403}"#;
+    scratch.file("pods.json", status);
+    let path = scratch.file("nodes.json", NODES);
+    let ran = run(&["plan", "-f", &scratch.path()]).code(1);
+    ran.says(&["pods.json", "The API server refused", "(code 403): pods is forbidden."]);
+    let alone = path.replace("nodes.json", "pods.json");
+    run(&["plan", "-f", &alone]).code(2).complains(&["pods is forbidden", "holds no object"]);
 }
 
 #[test]

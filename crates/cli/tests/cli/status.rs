@@ -58,6 +58,12 @@ fn plans_are_compared_and_the_exit_code_is_that_of_diff() {
     let lint = scratch.file("lint.json", &run(&["lint", "-f", "examples", "-o", "json"]).out);
     run(&["diff", &now, &lint]).code(2).complains(&["lint.json is no plan"]);
     run(&["diff", &now, "no/such.json"]).code(2).complains(&["no/such.json can't be read"]);
+    let failed = plan("failed.json", &["-f", "no/such.yaml", "-o", "json"]);
+    let why = "failed.json is no plan: the command that wrote it had no answer: no/such.yaml can't be read";
+    run(&["diff", &now, &failed]).code(2).complains(&[why]);
+    let cut = scratch.file("cut.json", "{\"apiVersion\": 1,");
+    let place = "cut.json is no plan: it can't be read as one from line 1, column";
+    run(&["diff", &cut, &now]).code(2).complains(&[place]);
 }
 
 #[test]

@@ -217,3 +217,16 @@ fn a_part_of_a_device_is_told_with_its_line() {
     let said = plan["findings"].to_string() + &plan["pods"].to_string();
     assert!(!said.contains("whole units"), "{said}");
 }
+
+#[test]
+fn a_group_of_which_there_are_several_by_number_is_hinted_at() {
+    let scratch = Scratch::new();
+    let set = "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: l, \
+               namespace: default}\nspec: {replicas: 2, leaderWorkerTemplate: {size: 2, workerTemplate: \
+               {metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: a/rack}}, spec: \
+               {containers: [{name: main}]}}}}\n";
+    let path = scratch.file("set.yaml", &format!("{NODE}---\n{set}"));
+    let hint = "the groups whose names begin so are group/l-0 and group/l-1.";
+    run(&["why", "-f", &path, "group/l"]).code(2).complains(&[hint]);
+    run(&["why", "-f", &path, "group/l-0"]).code(1).says(&["l-0"]);
+}

@@ -27,6 +27,16 @@ pub struct PlanRead {
     #[serde(default)]
     policy: BTreeMap<String, Value>,
     pods: Vec<PodRead>,
+    #[serde(default)]
+    unanswered: bool,
+    #[serde(default)]
+    findings: Vec<FindingRead>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct FindingRead {
+    #[serde(default)]
+    message: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -59,13 +69,17 @@ struct ReasonRead {
 }
 
 impl PlanRead {
-    /// Whether the document is a plan of the version that is compared.
+    /// Whether the document is a plan of the version that is compared, with an answer.
     ///
     /// # Errors
     /// Says what it is instead.
     pub fn check(&self) -> Result<(), String> {
         if self.api_version == API_VERSION {
-            return Ok(());
+            let why = self.findings.first().map_or("", |finding| finding.message.as_str());
+            return match self.unanswered {
+                true => Err(format!("the command that wrote it had no answer: {why}")),
+                false => Ok(()),
+            };
         }
         Err(format!(
             "its apiVersion is `{}`, and plans are of `{API_VERSION}`: give what `phalanx plan -o \

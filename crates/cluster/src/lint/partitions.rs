@@ -62,17 +62,14 @@ impl<'w> Partitions<'w> {
         }
         asked.by.sort();
         asked.by.dedup();
-        let declared = crate::lower::declaring(&info.key);
-        let first = info.roles.iter().flat_map(|role| &role.pods).next();
-        let object = match self.world.lowering().source(&declared) {
-            Some(_) => declared,
-            None => home_of(first?),
-        };
+        let lowering = self.world.lowering();
+        let object = lowering.object_of_group(&info.key);
+        let source = lowering.source(&object).unwrap_or(&info.source);
         Some(Finding {
             severity: Severity::Warning,
-            object: Some(object),
-            file: info.source.file.clone(),
-            line: info.source.line,
+            object: Some(object.clone()),
+            file: source.file.clone(),
+            line: source.line,
             path: String::new(),
             message: message(pods, &asked),
         })

@@ -57,7 +57,7 @@ impl Lowering {
         let users = self.index.template.get(template).into_iter().flatten();
         users.into_iter().any(|user| match user {
             Dependent::Pod(pod) => self.waits(pod),
-            Dependent::Role(group, _) => self.shown.workloads.contains(group),
+            Dependent::Role(group, role) => self.is_making(group, *role),
         })
     }
 

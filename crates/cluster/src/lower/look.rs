@@ -595,6 +595,12 @@ impl Lowering {
         self.shown.gangs.keys().any(is)
     }
 
+    /// The names of the gangs of a namespace, whatever declares them.
+    pub fn gang_names(&self, namespace: &str) -> impl Iterator<Item = &str> {
+        let here = move |key: &&GroupKey| *key.object.namespace == *namespace;
+        self.shown.gangs.keys().filter(here).map(|key| key.object.name.as_str())
+    }
+
     /// The names of all objects of a kind, sorted.
     #[must_use]
     pub fn all(&self, kind: Kind) -> Vec<ObjectRef> {

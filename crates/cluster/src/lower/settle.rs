@@ -528,7 +528,7 @@ impl Lowering {
             parent: None,
             roles,
             minimum: Minimum::Each,
-            parts: Vec::new(),
+            parts: phalanx_engine::Parts::default(),
             rules: Vec::new(),
             shared: Vec::new(),
             run_max_millis,
@@ -570,7 +570,10 @@ impl Lowering {
                 let due = roles.iter().any(|planned| planned.role.max > 0);
                 let waits = |(_, pod): (_, &PodRecord)| pod.life == Life::Pending;
                 let said = due || self.owned(&key, record).any(waits);
-                let notes = if said { notes } else { self.nowhere(&key, record) };
+                let mut notes = if said { notes } else { self.nowhere(&key, record) };
+                if said {
+                    notes.extend(self.doubts_of_none(&key, record));
+                }
                 self.report(|| reference.clone(), notes);
                 // Those of gangs are told of with the others of their gang.
                 let gang =
@@ -599,6 +602,14 @@ impl Lowering {
             }
             changes.push(Change::Group(key, lowered));
         }
+    }
+
+    /// What is odd in what roles that are of no gang say of places.
+    fn doubts_of_none(&self, key: &GroupKey, record: &WorkloadRecord) -> Vec<Note> {
+        let roles = record.roles.iter().enumerate();
+        let of_none = roles.filter(|(at, _)| self.gang_of_role(key, record, *at).is_none());
+        let marks = of_none.filter_map(|(_, role)| role.marks.as_deref());
+        marks.flat_map(|marks| marks.doubts.iter().cloned()).collect()
     }
 
     /// What to say of a DaemonSet that has no pods and gets none.

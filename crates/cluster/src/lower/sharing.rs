@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use phalanx_engine::{Change, Claim, ClaimKey, GroupKey, Name, PodKey, Reason, Scoped};
+use phalanx_engine::{Change, Claim, ClaimKey, GroupKey, Name, PodKey, Reason, Scoped, Since};
 use phalanx_objects::Kind;
 use phalanx_objects::scheduling::{GroupClaim, PodGroup, Scheduling, SchedulingKind};
 
 use super::Lowering;
 use super::absorb::change;
+use super::claim::SpecId;
 use super::found::{Found, fault};
 use super::look::planned_for;
 use super::record::{Header, PodClaim, PodClaimSource};
@@ -168,6 +169,34 @@ impl Lowering {
             }
             changes.extend(planned.into_iter().map(|(key, claim)| Change::Claim(key, Some(claim))));
         }
+    }
+
+    /// The claims that PodGroups of a namespace are to have from templates and that are not made yet: when
+    /// each is asked for, its name, and what it asks for.
+    pub(super) fn claims_to_come_of_groups(
+        &self,
+        namespace: &Name,
+    ) -> Vec<(Since, ClaimKey, SpecId)> {
+        let mut all = Vec::new();
+        let first = Scoped { namespace: namespace.clone(), name: Name::new("") };
+        let groups = self.objects.scheduling.range((SchedulingKind::PodGroup, first)..);
+        let here = |key: &(SchedulingKind, Scoped)| {
+            key.0 == SchedulingKind::PodGroup && key.1.namespace == *namespace
+        };
+        for ((_, group), _) in groups.take_while(|(key, _)| here(key)) {
+            let Some((of, header)) = self.sharing(group) else { continue };
+            for claim in &of.spec.resource_claims {
+                let name = Name::new(&claim.name);
+                let PodClaimSource::Template(template) = source(claim) else { continue };
+                let template = Scoped { namespace: namespace.clone(), name: template };
+                let record = self.objects.templates.get(&template);
+                let to_come = self.made_for_group(group, &name).is_none();
+                if let Some(record) = record.filter(|_| to_come) {
+                    all.push((header.since(), planned_for(group, &name), record.spec));
+                }
+            }
+        }
+        all
     }
 
     fn planned_claims_of(&self, group: &Scoped) -> BTreeMap<ClaimKey, Claim> {

@@ -392,8 +392,12 @@ fn release(version: &mut String) {
     version.truncate(end.unwrap_or(version.len()));
 }
 
-/// Whether an annotation's value is the key of a label.
+/// Whether an annotation's value is the key of a label; that of `podset-unconstrained-topology` is true or
+/// false.
 fn names_a_label(annotation: &str) -> bool {
+    if annotation.ends_with("-unconstrained-topology") {
+        return false;
+    }
     annotation.ends_with("exclusive-topology")
         || annotation.starts_with("kueue.x-k8s.io/podset-") && annotation.ends_with("-topology")
         || annotation == "kueue.x-k8s.io/pod-group-pod-index-label"

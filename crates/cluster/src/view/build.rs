@@ -573,6 +573,7 @@ impl<'a> Builder<'a> {
             groups,
             pods: shown,
             findings,
+            unanswered: false,
             summary,
         }
     }

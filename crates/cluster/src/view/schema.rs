@@ -25,6 +25,9 @@ pub struct Document {
     pub groups: Vec<GroupView>,
     /// What was found wrong while reading.
     pub findings: Vec<FindingView>,
+    /// There is no answer, and the first finding says why; left out where there is one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unanswered: bool,
     /// Counts.
     pub summary: Summary,
 }

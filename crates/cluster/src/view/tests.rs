@@ -179,6 +179,7 @@ fn full() -> Document {
             path: None,
             message: "m".into(),
         }],
+        unanswered: true,
         summary: Summary::default(),
     }
 }

@@ -34,6 +34,14 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
             "no node is in a domain of the level that {whose}{pods} must be in, so that {what}"
         );
     }
+    let fit = match &*facts.chosen {
+        [] => fit,
+        [one] => format!("{fit} if it starts with subgroup {one}, the nearest that was tried"),
+        all => {
+            let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+            format!("{fit} if it starts with subgroups {}, the nearest that were tried", list(&all))
+        }
+    };
     let runs = if facts.running == 1 { "runs" } else { "run" };
     let fit = match facts.running {
         0 => fit,
@@ -71,6 +79,44 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
         _ => format!("; with those seated, the next pod{role} finds no place{slice}"),
     };
     format!("{fit}, and the group starts whole or not at all{next}")
+}
+
+/// That too few pods of a group are there, or of a subgroup of it: `it needs 2 pods, of which 1 is there`.
+pub(crate) fn too_few(part: Option<&str>, needs: u64, there: u64) -> String {
+    let whose = part.map_or_else(|| "it".to_owned(), |part| format!("its subgroup {part}"));
+    format!("{whose} needs {}, {}", count(needs, "pod", "pods"), of_which(needs, there))
+}
+
+/// That a group of groups has too few of them: `it needs 2 groups, of which 1 is there`.
+pub(crate) fn too_few_groups(needs: u32, there: usize) -> String {
+    let groups = count(u64::from(needs), "group", "groups");
+    format!("it needs {groups}, {}", of_which(u64::from(needs), there as u64))
+}
+
+fn of_which(needs: u64, there: u64) -> String {
+    match (needs, there) {
+        (1, _) => "which is not there".to_owned(),
+        (_, 0) => "of which none is there".to_owned(),
+        (_, 1) => "of which 1 is there".to_owned(),
+        (_, there) => format!("of which {there} are there"),
+    }
+}
+
+/// That too few subgroups have the pods that they need; `first` says it of one of them.
+pub(crate) fn too_few_parts(needs: u32, of: usize, enough: usize, first: &str) -> String {
+    let subgroups = count(of as u64, "subgroup", "subgroups");
+    let enough = match enough {
+        0 => "none has enough pods".to_owned(),
+        1 => "1 has enough pods".to_owned(),
+        some => format!("{some} have enough pods"),
+    };
+    let first = if first.is_empty() { String::new() } else { format!(": {first}") };
+    format!("it needs {needs} of its {subgroups}, of which {enough}{first}")
+}
+
+/// That a subgroup waits for one that it is under and that can't start.
+pub(crate) fn comes_after(part: &str, base: &str) -> String {
+    format!("its subgroup {part} comes after {base}, of which too few pods are there")
 }
 
 /// Pods that are alike, as those of one role of a group: the first by name, or the role.

@@ -28,8 +28,10 @@ pub use choice::{costs_more, equal_sets, rival};
 pub use cure::{cure_sentence, cures_cut};
 pub(crate) use deadlock::{WaitsFor, deadlock, half_started};
 pub(crate) use fit_error::fit_error;
+pub(crate) use group::{
+    comes_after, of_member, path_of, too_few, too_few_groups, too_few_parts, waits_with,
+};
 pub use group::{missing_subgroups, place};
-pub(crate) use group::{of_member, path_of, waits_with};
 pub use others::{OtherDevices, OtherName, others, part, part_of, uncountable};
 pub use place::{
     AlignWords, Counted, Nodes, align_notes, alternative_note, choice_note, counter_note,

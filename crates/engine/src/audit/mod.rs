@@ -19,7 +19,6 @@ use crate::decision::{Act, Decision, Verdict};
 use crate::device::{self, Pick, Toll, Want};
 use crate::facts::{ClaimSpec, ClaimUse, Minimum, Node, Phase, Request, Role, Seat};
 use crate::name::{GroupKey, NodeKey, PodKey, Shared};
-use crate::part::Part;
 use crate::state::State;
 use crate::storage::VolumeGrant;
 use pods::{Scene, Seated};
@@ -153,8 +152,8 @@ impl Audit {
         })
     }
 
-    /// Whether each part of a group that is given members is whole with them, and the part that it comes
-    /// after.
+    /// Whether each part of a group that is given members is whole with them, and the part that it is
+    /// under; and whether as many are as the group starts with.
     fn has_whole_parts(&self, slot: u32, seats: &[Seat]) -> bool {
         let Some(fact) = &self.state.groups.at(slot).fact else { return true };
         // By role: members there already, and with those that come.
@@ -169,12 +168,20 @@ impl Audit {
         }
         let of = |counts: &[u32], role: u16| counts.get(usize::from(role)).copied().unwrap_or(0);
         let most: Vec<u32> = fact.roles.iter().map(|role| role.max).collect();
-        let whole = |part: &Part| {
-            let mut least = part.least.iter();
-            least.all(|(role, least)| of(&after, *role) >= of(&most, *role).min(*least))
-        };
+        let parts = &fact.parts.all;
+        // How many are whole under each, and at last under none; those under a part stand behind it.
+        let (mut whole, mut under) = (vec![false; parts.len()], vec![0_u32; parts.len() + 1]);
+        for (at, part) in parts.iter().enumerate().rev() {
+            let has =
+                |(role, least): &(u16, u32)| of(&after, *role) >= of(&most, *role).min(*least);
+            whole[at] = !part.held && part.least.iter().all(has) && under[at] >= part.fewest;
+            let base = part.under.map_or(parts.len(), usize::from);
+            if let (true, Some(count)) = (whole[at], under.get_mut(base)) {
+                *count += 1;
+            }
+        }
         let mut kept: Vec<u32> = fact.roles.iter().map(|role| role.min).collect();
-        fact.parts.iter().all(|part| {
+        let each = parts.iter().zip(&whole).all(|(part, is_whole)| {
             let mut roles = part.least.iter().map(|(role, _)| *role);
             let comes = roles.any(|role| of(&after, role) > of(&before, role).max(of(&kept, role)));
             for (role, least) in &part.least {
@@ -182,9 +189,10 @@ impl Audit {
                     *kept = (*kept).max(*least);
                 }
             }
-            let base = part.after.and_then(|at| fact.parts.get(usize::from(at)));
-            !comes || whole(part) && base.is_none_or(whole)
-        })
+            let base = part.under.and_then(|at| whole.get(usize::from(at)));
+            !comes || *is_whole && base.is_none_or(|base| *base)
+        });
+        each && under.last().is_some_and(|count| *count >= fact.parts.fewest)
     }
 
     fn place(&mut self, group: &GroupKey, seats: &[Seat], told: &Cost) {
@@ -198,7 +206,11 @@ impl Audit {
             self.broken(group, None, "no more seats than are missing, and a gang's all at once");
         }
         if gang == Some(Minimum::Gang) && !self.has_whole_parts(slot, seats) {
-            self.broken(group, None, "a part that need not start is placed whole or not at all");
+            self.broken(
+                group,
+                None,
+                "so many parts as start are there, and each is placed whole or not at all",
+            );
         }
         if !self.keeps_levels(slot, seats) {
             self.broken(group, None, "what must be together is in one domain of its level");

@@ -461,6 +461,12 @@ impl<'a> Trial<'a> {
         Found { seat, cost: fit.cost, proof: fit.proof }
     }
 
+    /// Takes a seat that was found before, where the state is as it was then.
+    pub(super) fn take_again(&mut self, group: u32, found: &Found) {
+        let taken = self.state.take(group, &found.seat);
+        self.journal.push(Undo::Taken(taken));
+    }
+
     /// The seat that a fit comes to.
     pub(super) fn seat_on(&self, opening: &Opening, node: u32, fit: &Fit) -> Seat {
         let row = self.state.nodes.at(node);

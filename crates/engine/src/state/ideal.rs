@@ -40,11 +40,13 @@ impl State {
         let Some(fact) = &row.fact else { return <_>::default() };
         let key = self.groups.key(slot);
         let mut group = Group { gate: Gate::Open, ..fact.clone() };
+        group.parts.all.iter_mut().for_each(|part| part.held = false);
         for (at, role) in group.roles.iter_mut().enumerate() {
             role.admits = None;
             // Members that run may be a role of which nothing is missing: they are needed as well, but
-            // not those that are on their way out.
-            if role.min == 0 {
+            // not those that are on their way out, nor those of a part that another may stand for.
+            let mut parts = group.parts.all.iter().flat_map(|part| &part.least);
+            if role.min == 0 && !parts.any(|(of, _)| usize::from(*of) == at) {
                 let members = row.members.iter().filter_map(|m| self.members.at(*m).fact.as_ref());
                 let of_role = members.filter(|fact| usize::from(fact.role) == at);
                 role.min = of_role.filter(|m| matches!(m.phase, Phase::Bound(_))).count() as u32;

@@ -84,38 +84,61 @@ fn gang_world(seed: u64) -> World {
     world
 }
 
-/// Gives some groups parts that need not start: what a role has beyond its minimum, members of another
-/// role, or of both.
+/// Gives some groups parts of which not all must start: what a role has beyond its minimum, members of
+/// another role, or of both; or choices of which any is enough.
 fn grow_in_parts(group: &mut Group, chance: &mut Chance) {
-    if !chance.percent(35) {
+    if !chance.percent(40) {
         return;
     }
-    let part = |at: usize, least: &[(u16, u32)], after| Part {
+    let part = |at: usize, least: &[(u16, u32)], under| Part {
         name: Name::new(&format!("p{at}")),
         least: least.into(),
-        after,
+        under,
+        ..Part::default()
     };
     let (first, most) = (group.roles[0].clone(), group.roles[0].max);
+    let parts = &mut group.parts;
     if group.roles.len() > 1 || first.min < most {
         if chance.percent(50) && first.min < most {
-            group.parts.push(part(0, &[(0, first.min + 1)], None));
+            parts.all.push(part(0, &[(0, first.min + 1)], None));
         }
         if group.roles.len() > 1 {
             group.roles[1].min = 0;
-            group.parts.push(part(1, &[(0, most), (1, 1)], None));
+            parts.all.push(part(1, &[(0, most), (1, 1)], None));
         }
-        return;
+    } else if most <= 2 {
+        let mut other = first.clone();
+        (other.min, other.max) = (0, 2);
+        group.roles.push(other.clone());
+        match chance.below(6) {
+            0 => parts.all.push(part(0, &[(1, 2)], None)),
+            1 => parts.all.extend([part(0, &[(1, 1)], None), part(1, &[(1, 2)], Some(0))]),
+            2 => parts.all.push(part(0, &[(1, 1)], None)),
+            // Either role, and the other after it.
+            at => {
+                group.roles[0].min = 0;
+                let mut request = (*other.request).clone();
+                request.resources.cpu_milli += chance.below(3) as i64 - 1;
+                group.roles[1].request = Shared::new(request);
+                group.roles[1].max = 1 + chance.below(2) as u32;
+                let second = group.roles[1].max;
+                parts.all.extend([part(0, &[(0, most)], None), part(1, &[(1, second)], None)]);
+                if at == 5 {
+                    // Below a part that is nothing but these.
+                    let above = Part { fewest: 1, ..part(2, &[], None) };
+                    parts.all.iter_mut().for_each(|part| part.under = Some(0));
+                    parts.all.insert(0, above);
+                }
+                parts.fewest = 1;
+            }
+        }
     }
-    if most > 2 {
-        return;
+    if chance.percent(50) {
+        let own = parts.all.iter().filter(|part| part.under.is_none()).count();
+        parts.fewest = parts.fewest.max(chance.below(own + 1) as u32);
     }
-    let mut other = first;
-    (other.min, other.max) = (0, 2);
-    group.roles.push(other);
-    match chance.below(3) {
-        0 => group.parts.push(part(0, &[(1, 2)], None)),
-        1 => group.parts.extend([part(0, &[(1, 1)], None), part(1, &[(1, 2)], Some(0))]),
-        _ => group.parts.push(part(0, &[(1, 1)], None)),
+    if let Some(last) = parts.all.last_mut() {
+        last.held = chance.percent(10);
     }
 }
 
@@ -136,13 +159,23 @@ pub(super) fn for_gang_worlds(
 #[test]
 fn gangs_are_placed_as_brute_force_places_them() {
     let (mut whole, mut short, mut none, mut ruled, mut parted) = (0, 0, 0, 0, 0);
+    // Started with parts of which there was a choice; not with the first of them.
+    let (mut chosen, mut others) = (0, 0);
     for_gang_worlds(600_000..601_000, |world| {
         for fate in against_brute_force(&BEST, world)? {
             let group = &world.groups[&fate.group];
             if group.minimum == Minimum::Gang {
                 ruled += u32::from(!group.rules.is_empty());
                 let in_part = fate.missing > 0 && !fate.seats.is_empty();
-                parted += u32::from(!group.parts.is_empty() && in_part);
+                parted += u32::from(!group.parts.all.is_empty() && in_part);
+                let parts = &group.parts;
+                let of = |part: &Part| part.least.first().map(|(role, _)| *role);
+                let first = parts.all.iter().find(|part| !part.least.is_empty()).and_then(of);
+                let choice = parts.fewest > 0 && parts.all.len() > parts.fewest as usize;
+                if choice && !fate.seats.is_empty() {
+                    chosen += 1;
+                    others += u32::from(!fate.seats.iter().any(|seat| Some(seat.role) == first));
+                }
                 let count = match (fate.missing, fate.fit) {
                     (0, _) => &mut whole,
                     (_, 0) => &mut none,
@@ -155,8 +188,9 @@ fn gangs_are_placed_as_brute_force_places_them() {
     });
     println!(
         "gangs: {whole} whole, {short} short, {none} without any member; {ruled} with rules, \
-         {parted} short with parts"
+         {parted} short with parts; {chosen} of a choice, {others} not with the first"
     );
+    assert!(chosen > 20 && others > 3);
     assert!(whole > 200 && short > 70 && ruled > 200 && parted > 30);
 }
 
@@ -176,7 +210,7 @@ fn first_alone(world: &World) -> Option<World> {
 /// What is counted and searched, rather than gone through for the cheapest, is found all the same.
 #[test]
 fn counting_and_revisiting_find_what_brute_force_finds() {
-    let (mut placed, mut none) = (0, 0);
+    let (mut placed, mut none, mut undecided) = (0, 0, 0);
     for_gang_worlds(640_000..641_000, |world| {
         let Some(world) = first_alone(world) else { return Ok(()) };
         let fate = Board::new(&world, &BEST).decide().remove(0);
@@ -188,8 +222,16 @@ fn counting_and_revisiting_find_what_brute_force_finds() {
             return Err(format!("{:?}", decision.verdicts));
         };
         let found = matches!(verdict, Verdict::Placed { .. });
-        if matches!(verdict, Verdict::GaveUp(..)) || !violations.is_empty() {
+        // Not every order of roles is searched in which pods of one mean something to those of another.
+        let of = &world.groups[&world.queue()[0]].roles;
+        let apart = of.len() > 1 && of.iter().any(|role| role.request.near.is_some());
+        let gave_up = matches!(verdict, Verdict::GaveUp(..));
+        if gave_up && !apart || !violations.is_empty() {
             return Err(format!("{verdict:?}, {violations:?}"));
+        }
+        if gave_up {
+            undecided += 1;
+            return Ok(());
         }
         if found == fate.seats.is_empty() {
             return Err(format!("{verdict:?}\nbrute force: {fate:#?}"));
@@ -201,8 +243,8 @@ fn counting_and_revisiting_find_what_brute_force_finds() {
             &plain(decide_fresh(engine.state(), &BEST, NOW, effort)),
         )
     });
-    println!("{placed} placed, {none} not");
-    assert!(placed > 150 && none > 50);
+    println!("{placed} placed, {none} not, {undecided} undecided");
+    assert!(placed > 150 && none > 50 && undecided < 10);
 }
 
 /// Moves a seat of a group that is kept in one domain to a node of another.
@@ -239,11 +281,12 @@ fn halved(world: &World, decision: &Decision) -> Option<Decision> {
             let all: u32 = part.least.iter().map(|(_, least)| least).sum();
             let own =
                 part.least.iter().find(|(role, _)| fact.roles[usize::from(*role)].min == 0)?;
-            (all > 1 && part.after.is_none() && fact.parts.len() == 1).then_some(own.0)
+            (all > 1 && part.under.is_none() && fact.parts.all.len() == 1).then_some(own.0)
         };
-        let Some(role) = fact.parts.iter().find_map(of_part) else { continue };
+        let Some(role) = fact.parts.all.iter().find_map(of_part) else { continue };
         let new = seats.iter().filter(|seat| seat.role == role).count() as u32;
-        let (least, bound) = (fact.parts[0].least.to_vec(), world.bound(group, usize::from(role)));
+        let (least, bound) =
+            (fact.parts.all[0].least.to_vec(), world.bound(group, usize::from(role)));
         let others = least.iter().any(|(of, _)| *of != role && seats.iter().any(|s| s.role == *of));
         if bound == 0 && new > 0 && (new > 1 || others) {
             let last = seats.iter().rposition(|seat| seat.role == role)?;
@@ -276,7 +319,7 @@ fn the_audit_sees_a_group_that_is_torn_apart() {
         if let Some(halved) = halved(world, &decision) {
             parts += 1;
             let violations = format!("{:?}", audit(engine.state(), &halved));
-            if !violations.contains("a part that need not start") {
+            if !violations.contains("so many parts as start") {
                 return Err(format!("{violations} in {:?}", halved.acts));
             }
         }

@@ -842,7 +842,7 @@ pub(super) fn lone(request: Request, priority: i32, at: i64) -> Group {
             admits: None,
         }],
         minimum: Minimum::Each,
-        parts: Vec::new(),
+        parts: Parts::default(),
         rules: Vec::new(),
         shared: Vec::new(),
         run_max_millis: None,

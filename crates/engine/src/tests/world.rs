@@ -197,9 +197,14 @@ impl World {
                 fewer.rules.remove(rule);
                 put(fewer);
             }
-            if !group.parts.is_empty() {
+            if group.parts.fewest > 0 {
                 let mut fewer = group.clone();
-                fewer.parts.pop();
+                fewer.parts.fewest -= 1;
+                put(fewer);
+            }
+            if !group.parts.all.is_empty() {
+                let mut fewer = group.clone();
+                fewer.parts.all.pop();
                 put(fewer);
             }
             for (r, role) in group.roles.iter().enumerate() {

@@ -13,7 +13,10 @@ use super::once::{Once, Text as Borrowed};
 use super::shape::Shape;
 use super::tree::{Node, Place, Step, TreeError};
 use super::watch::Event;
-use super::{ListType, Reader, is_list, is_manifest, json_tree, notice, problem, read_tree};
+use super::{
+    ListType, Reader, broken, is_list, is_manifest, is_status, json_tree, notice, problem,
+    read_tree,
+};
 use crate::object::Object;
 
 /// Whether a text is JSON: an object that begins with a key in quotes, or a list of such.
@@ -395,6 +398,13 @@ impl Text<'_, '_, '_> {
             let (Ok(_) | Err(_)) = self.items(items, &mut Listed::said(list));
             return;
         }
+        if is_status(api_version.as_deref(), kind.as_deref()) {
+            let tree =
+                json_tree::read(self.bytes.get(start..outline.end).unwrap_or_default(), place);
+            if tree.is_some_and(|tree| self.reader.refusal(&tree)) {
+                return;
+            }
+        }
         let shape = self.reader.shape(api_version.as_deref(), kind.as_deref(), list, place);
         let Some(shape) = shape else { return };
         let bytes = self.bytes.get(start..outline.end).unwrap_or_default();
@@ -418,10 +428,8 @@ impl Text<'_, '_, '_> {
         if let Some((tree, error)) = found {
             return self.reader.tree_error(shape.kind(), tree, &error);
         }
-        let text = error.to_string();
-        let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
         let place = self.reader.report.place(self.offset(start, error));
-        let message = format!("This is not valid JSON: {text}.");
+        let message = broken::of_json(&error.to_string());
         self.reader.problem(place, &[], None, message);
     }
 

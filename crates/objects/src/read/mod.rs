@@ -2,6 +2,7 @@
 //! as they are read, so a dump of any size is never held as a tree. What is wrong with one object
 //! costs only that object, and is handed out as a problem with its place. Files are opened by others.
 
+mod broken;
 mod json;
 mod json_scan;
 mod json_tree;
@@ -148,6 +149,11 @@ fn is_list(kind: &str) -> bool {
     kind.ends_with("List")
 }
 
+/// Whether it is the answer of the API server to a request, in place of objects.
+fn is_status(api_version: Option<&str>, kind: Option<&str>) -> bool {
+    kind == Some("Status") && api_version == Some("v1")
+}
+
 impl Reader<'_> {
     fn source(&self, line: u32) -> Source {
         Source { file: Arc::clone(&self.report.file), line }
@@ -222,6 +228,9 @@ impl Reader<'_> {
             items.iter().for_each(|item| self.tree_object(item, &list));
             return;
         }
+        if is_status(api_version, kind) && self.refusal(node) {
+            return;
+        }
         let Some(shape) = self.shape(api_version, kind, list, node.place) else { return };
         match read_tree(shape, node) {
             Ok(object) => {
@@ -231,6 +240,28 @@ impl Reader<'_> {
             }
             Err(error) => self.tree_error(shape.kind(), node, &error),
         }
+    }
+
+    /// Says that the API server refused what was asked of it, if a Status says so.
+    fn refusal(&mut self, status: &Node) -> bool {
+        let text = |key| status.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
+        if text("status") == Some("Success") {
+            return false;
+        }
+        let code = status.get("code").map(|code| &code.value);
+        let code = match code {
+            Some(tree::Value::Int(code)) => format!(" (code {code})"),
+            Some(_) | None => String::new(),
+        };
+        let why = text("message")
+            .or_else(|| text("reason"))
+            .map_or_else(String::new, |why| format!(": {}", why.trim_end_matches('.')));
+        let message = format!(
+            "The API server refused what it was asked for here{code}{why}. What it would have given is \
+             missing from the input; ask for it again with the rights that it takes."
+        );
+        self.problem(status.place, &[], None, message);
+        true
     }
 
     /// Hands out which fields of a manifest are not known; whether there are any.

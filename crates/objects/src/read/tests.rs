@@ -166,7 +166,7 @@ fn a_syntax_error_in_yaml_costs_its_document() {
     let found = items(text.as_bytes());
     assert_eq!(found.len(), 4, "{found:?}");
     assert!(found[0].starts_with("5:2 : This is not valid YAML: "), "{found:?}");
-    assert!(found[1].starts_with("10:2 : This is not valid YAML: tabs "), "{found:?}");
+    assert!(found[1].starts_with("10:2 : This is not valid YAML: a tab stands "), "{found:?}");
     assert!(found[2].starts_with("12:"), "{found:?}");
     assert_eq!(found[3], "14 Node n2");
     let problem = &problems(text.as_bytes())[0];
@@ -321,11 +321,16 @@ fn bytes_that_are_no_text_are_refused() {
     assert!(found[0].starts_with("2:9 : This is not valid YAML: "), "{found:?}");
     assert_eq!(found[1], "4:8 : This byte is not UTF-8; the document cannot be read.");
     assert_eq!(found[2], "6 Node n1");
-    for bad in ["\0", "\u{1}", "\\q", "\\ud800"] {
+    for (bad, meaning) in [
+        ("\0", "a control character"),
+        ("\u{1}", "a control character"),
+        ("\\q", "a backslash begins no escape"),
+        ("\\ud800", "an escape for a character"),
+    ] {
         let json = format!("{}\n{}", node(bad), node("n"));
         let found = items(json.as_bytes());
         assert!(
-            found[0].starts_with("1:") && found[0].contains("not valid JSON"),
+            found[0].starts_with("1:") && found[0].contains(&format!("not valid JSON: {meaning}")),
             "{bad:?} {found:?}"
         );
         assert_eq!(found[1], "2 Node n");
@@ -771,6 +776,41 @@ fn a_watch_tells_what_came_and_what_went() {
     let yaml: String = json.lines().map(|line| format!("{line}\n---\n")).collect();
     let in_yaml = items(yaml.as_bytes());
     assert_eq!(in_yaml.len(), all.len(), "{in_yaml:?}");
+}
+
+#[test]
+fn what_the_api_server_refused_is_missing() {
+    let json = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Unauthorized", "code": 401}"#;
+    let told = "The API server refused what it was asked for here (code 401): Unauthorized. What it would \
+                have given is missing from the input; ask for it again with the rights that it takes.";
+    let first = format!("1:1 : {told}");
+    let other = node("n");
+    assert_eq!(items(format!("{json}\n{other}").as_bytes()), [first.clone(), "2 Node n".into()]);
+    let list = format!(r#"{{"kind": "List", "apiVersion": "v1", "items": [{json}, {other}]}}"#);
+    assert_eq!(items(list.as_bytes()).len(), 2);
+    let yaml = "apiVersion: v1\nkind: Status\nstatus: Failure\nmessage: Unauthorized\ncode: 401\n";
+    assert_eq!(items(yaml.as_bytes()), [first]);
+    let done = json.replace("Failure", "Success");
+    assert_eq!(items(done.as_bytes()), ["1 unknown v1 Status"]);
+}
+
+#[test]
+fn what_is_no_yaml_is_said_in_our_words() {
+    let all = [
+        ("a: b: c", "a colon stands where no key ends"),
+        ("a: \"b", "a quote opens and is not closed"),
+        ("a: [b", "a bracket or a brace opens"),
+        ("a: {b: 1", "a bracket or a brace opens"),
+        ("a: *b", "an alias (*name) stands before its anchor"),
+        ("a: 1\n  b: 2", "look at the indentation"),
+        ("a: @b", "the character @ can't stand here"),
+        ("a: \"\\q\"", "a backslash begins no escape"),
+        ("a: b]\n]", "a bracket or a brace"),
+    ];
+    for (text, meaning) in all {
+        let found = items(text.as_bytes()).join("\n");
+        assert!(found.contains(meaning), "{text}: {found}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_saphyr::options::{AliasLimits, DuplicateKeyPolicy};
 use serde_saphyr::{Budget, Error, Options, Spanned};
 
 use super::tree::{Node, Place, Value};
-use super::{ListType, Reader, is_list, notice, problem};
+use super::{ListType, Reader, broken, is_list, notice, problem};
 
 /// What serde names, in our words: ``integer `42` `` is the integer 42.
 fn describe(unexpected: &str) -> String {
@@ -236,7 +236,7 @@ fn sentence(error: &Error) -> String {
                 values nested more than 48 deep), so it is not read."
             .to_owned();
     }
-    format!("This is not valid YAML: {}.", text.trim_end_matches('.'))
+    broken::of_yaml(text)
 }
 
 impl<'de> Visitor<'de> for &mut Top<'_, '_> {

@@ -1,5 +1,6 @@
-//! Claims on volumes that do not exist yet, against the LimitRanges of their namespace (LimitRanger):
-//! a manifest's own, those that a workload has made for its pods, and those of ephemeral volumes.
+//! Claims on volumes that do not exist yet: what the API server asks of each (`core/validation`,
+//! `ValidatePersistentVolumeClaimSpec`), and the LimitRanges of their namespace (LimitRanger). A manifest's
+//! own, those that a workload has made for its pods, and those of ephemeral volumes.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use crate::lower::absorb::findings;
 use crate::lower::intern::nanos;
 use crate::lower::record::Life;
 use crate::lower::settle::{object, workload_kind};
+use crate::lower::valid::{CLAIM_SIZE, volume_claim};
 use crate::lower::volumes::PodVolume;
 use crate::lower::workload::WorkloadRecord;
 
@@ -55,6 +57,14 @@ impl Lowering {
         name: &str,
         claim: &VolumeClaim,
     ) -> Option<String> {
+        if let Some((_, why)) = unfit_to_come(claim) {
+            return Some(format!("of the claim {name}, {why}"));
+        }
+        self.out_of_range(namespace, name, claim)
+    }
+
+    /// The bound of a LimitRange that a claim that is not made yet does not keep, for a sentence.
+    fn out_of_range(&self, namespace: &Name, name: &str, claim: &VolumeClaim) -> Option<String> {
         let ranges = &self.objects.admission;
         if !claim.to_come || ranges.limit_ranges.is_empty() {
             return None;
@@ -69,15 +79,18 @@ impl Lowering {
             let Some(why) = self.claim_refused(&key.0.namespace, &key.0.name, claim) else {
                 continue;
             };
+            let unfit = unfit_to_come(claim);
+            let why = unfit.map_or(why, |(_, why)| why.to_owned());
             let message = format!("The API server would refuse the claim: {why}.");
-            let note = (Severity::Error, "spec.resources.requests.storage".to_owned(), message);
+            let field = unfit.map_or(CLAIM_SIZE, |(field, _)| field);
+            let note = (Severity::Error, format!("spec.{field}"), message);
             let reference = object(Kind::PersistentVolumeClaim, &key.0);
             all.extend(findings(&reference, &header.source, vec![note]));
         }
         if !self.objects.admission.limit_ranges.is_empty() {
             all.extend(self.refused_of_pods());
         }
-        for key in &self.shown.workloads {
+        for key in self.making() {
             let Some(record) = self.objects.workloads.get(key) else { continue };
             all.extend(self.refused_of_roles(key, record));
             let given = record.roles.iter().any(|role| !role.volume_claims.is_empty());
@@ -95,6 +108,7 @@ impl Lowering {
         }
         all
     }
+
     /// Of the ephemeral volumes of pods that wait.
     fn refused_of_pods(&self) -> Vec<Finding> {
         let waiting = self.objects.pods.iter().filter(|(_, pod)| pod.life == Life::Pending);
@@ -135,7 +149,13 @@ impl Lowering {
                 self.has_volume_claim(&VolumeClaimKey(scoped))
             });
             let name = claim.as_ref().unwrap_or(name);
-            if there { None } else { self.claim_refused(namespace, name, asks) }
+            // What is wrong with it by itself is wrong with the pod that has it.
+            if there { None } else { self.out_of_range(namespace, name, asks) }
         })
     }
+}
+
+/// As [`volume_claim`], of a claim that is not made yet.
+fn unfit_to_come(claim: &VolumeClaim) -> Option<(&'static str, &'static str)> {
+    volume_claim(claim.size_nanos, claim.modes).filter(|_| claim.to_come)
 }

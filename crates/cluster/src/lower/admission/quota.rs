@@ -15,11 +15,13 @@ use phalanx_objects::resource::{DeviceAllocationMode, DeviceClaim};
 use super::pod::{Rules, containers};
 use crate::compat::Gate;
 use crate::finding::Severity;
-use crate::lower::claim::DEVICES_MAX;
+use crate::lower::claim::{DEVICES_MAX, SpecId};
 use crate::lower::extended::{IMPLICIT, may_be_served};
 use crate::lower::found::Found;
+use crate::lower::look::planned_for;
 use crate::lower::record::{Life, PodClaimSource, PodShape};
 use crate::lower::settle::distinct;
+use crate::lower::workload::Marks;
 use crate::lower::{Dependent, Lowering, amount};
 
 /// After the name of a class, what counts its devices.
@@ -363,16 +365,18 @@ impl Lowering {
             .claims
             .iter()
             .filter(|(key, record)| key.0.namespace == *namespace && !record.header.is_made());
-        let mut new: Vec<_> =
-            new.map(|(key, record)| (record.header.since(), key, record)).collect();
-        new.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        let mut new: Vec<(Since, ClaimKey, SpecId)> =
+            new.map(|(key, record)| (record.header.since(), key.clone(), record.spec)).collect();
+        // One for a PodGroup, however many pods use it.
+        new.extend(self.claims_to_come_of_groups(namespace));
+        new.sort();
         let mut lost = BTreeMap::new();
-        for (_, key, record) in new {
-            let Some(spec) = self.specs.get(record.spec) else { continue };
+        for (_, key, spec) in new {
+            let Some(spec) = self.specs.get(spec) else { continue };
             let asked = self.claim_charge(&spec.devices);
             match first_excess(lines, &[], &asked) {
                 Some(excess) => {
-                    lost.insert(key.clone(), excess);
+                    lost.insert(key, excess);
                 }
                 None => charge_all(lines, &[], &asked),
             }
@@ -388,15 +392,17 @@ impl Lowering {
         lost: &BTreeMap<ClaimKey, (Name, Excess)>,
         lines: &mut [Line<'_>],
     ) -> Option<QuotaVerdict> {
-        let (shape, draft, wanted) = match dependent {
+        let (shape, draft, marks, wanted) = match dependent {
             Dependent::Pod(key) => {
                 let record = self.objects.pods.get(key)?;
-                (&record.shape, record.draft.as_deref(), u32::from(record.life == Life::Pending))
+                let wanted = u32::from(record.life == Life::Pending);
+                (&record.shape, record.draft.as_deref(), record.marks.as_deref(), wanted)
             }
             Dependent::Role(key, at) => {
                 let record = self.objects.workloads.get(key)?;
                 let role = record.roles.get(usize::from(*at))?;
-                (&role.shape, Some(&role.draft), self.missing(key, record, *at))
+                let wanted = self.missing(key, record, *at);
+                (&role.shape, Some(&role.draft), role.marks.as_deref(), wanted)
             }
         };
         if wanted == 0 {
@@ -411,9 +417,14 @@ impl Lowering {
             return kept_out(excess, 0);
         }
         for claim in &shape.claims {
-            let PodClaimSource::Claim(name) = &claim.source else { continue };
-            let key = Scoped { namespace: namespace.clone(), name: name.clone() };
-            if let Some(excess) = lost.get(&ClaimKey(key)) {
+            let key = match (&claim.source, self.reserved_for(namespace, marks, claim)) {
+                (PodClaimSource::Template(_), Some(group)) => planned_for(&group, &claim.name),
+                (PodClaimSource::Claim(name), _) => {
+                    ClaimKey(Scoped { namespace: namespace.clone(), name: name.clone() })
+                }
+                (PodClaimSource::Template(_), None) | (PodClaimSource::Invalid, _) => continue,
+            };
+            if let Some(excess) = lost.get(&key) {
                 return kept_out(excess.clone(), 0);
             }
         }
@@ -428,7 +439,7 @@ impl Lowering {
             }
             own = of_pod(&spec);
         }
-        let claims = self.claims_to_make(namespace, dependent, shape);
+        let claims = self.claims_to_make(namespace, dependent, (shape, marks));
         let own = (counting.as_slice(), &own);
         (0..wanted).find_map(|open| match first_excess(lines, &[own], &claims) {
             Some(excess) => kept_out(excess, open),
@@ -476,7 +487,7 @@ impl Lowering {
         &self,
         namespace: &Name,
         dependent: &Dependent,
-        shape: &PodShape,
+        (shape, marks): (&PodShape, Option<&Marks>),
     ) -> ResourceList {
         let mut charge = ResourceList::new();
         let made: Vec<bool> = match dependent {
@@ -488,7 +499,8 @@ impl Lowering {
         };
         for (at, claim) in shape.claims.iter().enumerate() {
             let PodClaimSource::Template(name) = &claim.source else { continue };
-            if made.get(at).copied().unwrap_or(false) {
+            let is_shared = || self.reserved_for(namespace, marks, claim).is_some();
+            if made.get(at).copied().unwrap_or(false) || is_shared() {
                 continue;
             }
             let key = Scoped { namespace: namespace.clone(), name: name.clone() };

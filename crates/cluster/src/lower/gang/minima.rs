@@ -1,12 +1,14 @@
 //! How many pods of each role of a gang must start, what of it comes in parts beyond them, and what is not
 //! there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use phalanx_engine::{Name, Part as Beyond};
+use phalanx_engine::{Name, Part as Beyond, Parts, Reason};
 
 use super::Draft;
 use super::spec::{Part, Spec, total};
+use super::units::Unit;
+use crate::words;
 
 /// Parts of so many pods each that one gang may have beyond those that must start.
 const PARTS_MAX: u32 = 4096;
@@ -15,15 +17,23 @@ const PARTS_MAX: u32 = 4096;
 pub(super) struct Minima {
     /// Of each role.
     pub(super) least: Vec<u32>,
-    /// Of all of them, those on nodes included.
+    /// Of all of them, those on nodes included; where there is a choice of parts, of those of which the fewest
+    /// are missing.
     pub(super) needed: u64,
-    /// How many there are for that, of parts no more than these need.
+    /// How many there are for that, of parts no more than these need; parts among which there is a choice
+    /// left out.
     there: u64,
-    /// What need not start, as the engine has it.
-    pub(super) parts: Vec<Beyond>,
-    /// By role, why none of it can come: too few pods of its part exist.
-    pub(super) lacking: BTreeMap<usize, String>,
-    /// Parts that need not start and started in part.
+    /// How many of those that are needed are not on nodes.
+    missing: u64,
+    /// What is there whole or not at all, as the engine has it.
+    pub(super) parts: Parts,
+    /// By role, why none of it can come, in words: its part lacks pods or is gated.
+    pub(super) kept_out: BTreeMap<usize, (Reason, String)>,
+    /// Too few pods are there, in words.
+    few: Option<String>,
+    /// Too few parts are without gates: so those of all pods hold.
+    pub(super) is_gated: bool,
+    /// Parts among which there is a choice and that started in part.
     pub(super) halves: Vec<HalfPart>,
 }
 
@@ -36,6 +46,25 @@ pub(super) struct HalfPart {
     pub(super) roles: Vec<usize>,
 }
 
+/// What there is of a unit.
+#[derive(Clone, Default)]
+struct Standing {
+    /// Pods that make it whole, those on nodes included, and those of them that are not on nodes.
+    needs: u64,
+    missing: u64,
+    /// What it lacks, in words, where too few pods are there.
+    lack: Option<String>,
+    /// A gate keeps some that are missing.
+    gated: bool,
+}
+
+impl Standing {
+    /// Whether it may start, gates aside or not.
+    fn may_start(&self, gates: bool) -> bool {
+        self.lack.is_none() && !(gates && self.gated)
+    }
+}
+
 /// How many of each role must start, those on nodes counted as long as they stay: first what each part
 /// needs, then what all of it does, role by role.
 pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
@@ -43,8 +72,11 @@ pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
         least: vec![0; drafts.len()],
         needed: 0,
         there: 0,
-        parts: Vec::new(),
-        lacking: BTreeMap::new(),
+        missing: 0,
+        parts: Parts::default(),
+        kept_out: BTreeMap::new(),
+        few: None,
+        is_gated: false,
         halves: Vec::new(),
     };
     if spec.min.is_none() && spec.parts.iter().all(|part| part.min.is_none()) {
@@ -58,23 +90,38 @@ pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
         let left = take(&mut minima.least, drafts, min - on_nodes, is);
         minima.needed += u64::from(min);
         minima.there += u64::from(min - left);
+        minima.missing += u64::from(min - on_nodes);
+        if left > 0 {
+            let name = part.names.first().map_or("", Name::as_str);
+            let few = words::too_few(Some(name), u64::from(min), u64::from(min - left));
+            minima.few.get_or_insert(few);
+        }
     }
     if let Some(min) = spec.min {
         let so_far = running(drafts, |_| true).saturating_add(total(minima.least.iter().copied()));
         let optional = spec.parts.iter().filter(|part| part.unit.is_some()).collect::<Vec<_>>();
         let must = |draft: &Draft| !optional.iter().any(|part| is_of(part, draft));
-        let left = take(&mut minima.least, drafts, min.saturating_sub(so_far), must);
+        let more = min.saturating_sub(so_far);
+        let left = take(&mut minima.least, drafts, more, must);
         // Where those that must are too few, others fill up.
         let left = take(&mut minima.least, drafts, left, |_| true);
         let of_all = u64::from(min);
         let has = of_all - u64::from(left);
+        minima.missing += u64::from(more);
         if of_all > minima.needed {
             minima.there = has.min(minima.there + (of_all - minima.needed));
             minima.needed = of_all;
         }
     }
+    if minima.there < minima.needed {
+        minima.few.get_or_insert_with(|| words::too_few(None, minima.needed, minima.there));
+    }
     minima.by_unit(spec, drafts);
     minima.by_segment(spec, drafts);
+    if minima.missing > 0 {
+        let runs = u64::from(running(drafts, |_| true));
+        minima.needed = minima.needed.max(runs + minima.missing);
+    }
     minima
 }
 
@@ -118,97 +165,181 @@ impl Minima {
         (self.needed, self.there) = (all, all);
     }
 
-    /// Parts that need not start: of each so many pods, beside those on nodes, or none.
+    /// Parts among which there is a choice: of each so many pods, beside those on nodes, or none.
     fn by_unit(&mut self, spec: &Spec, drafts: &[Draft]) {
-        let mut lacking: BTreeSet<u16> = BTreeSet::new();
-        for (at, unit) in (0_u16..).zip(&spec.units) {
-            let mut least = self.least.clone();
-            let mut of = Vec::new();
-            let mut lack = unit.after.filter(|base| lacking.contains(base)).map(|base| {
-                let base = spec.units.get(usize::from(base));
-                let base = base.map_or_else(String::new, |base| base.name.to_string());
-                format!(
-                    "its subgroup {} comes after {base}, of which too few pods are there",
-                    unit.name
-                )
-            });
+        let mut standings: Vec<Standing> = Vec::with_capacity(spec.units.all.len());
+        let mut roles: Vec<Vec<usize>> = Vec::with_capacity(spec.units.all.len());
+        for (at, unit) in (0_u16..).zip(&spec.units.all) {
+            let mut standing = Standing::default();
+            let (mut least, mut of) = (self.least.clone(), Vec::new());
             for part in spec.parts.iter().filter(|part| part.unit == Some(at)) {
                 let Some(min) = part.min else { continue };
-                let is = |draft: &Draft| is_of(part, draft);
-                let on_nodes = running(drafts, is);
-                // Those that fill up what the whole gang needs are there with it.
-                let with_all =
-                    total(least.iter().zip(drafts).filter(|(_, draft)| is(draft)).map(|(n, _)| *n));
-                let beyond = min.saturating_sub(on_nodes.saturating_add(with_all));
-                let left = take(&mut least, drafts, beyond, is);
-                let name = part.names.first().map_or("", Name::as_str);
-                if left > 0 {
-                    let verb = if min - left == 1 { "is" } else { "are" };
-                    let said = format!(
-                        "its subgroup {name}, which need not start, needs {min} pods, of which {} {verb} there",
-                        min - left
-                    );
-                    lack.get_or_insert(said);
-                }
-                let roles = || (0..).zip(drafts).filter(|(_, draft)| is(draft));
-                of.extend(roles().map(|(role, _)| role));
-                if (1..min).contains(&on_nodes) {
-                    self.halves.push(HalfPart {
-                        name: unit.name.clone(),
-                        needs: min,
-                        roles: roles().map(|(role, _)| role).collect(),
-                    });
-                }
+                of.extend((0..).zip(drafts).filter(|(_, d)| is_of(part, d)).map(|(role, _)| role));
+                self.by_leaf((part, min, unit), drafts, &mut least, &mut standing);
             }
-            if let Some(lack) = lack {
-                lacking.insert(at);
-                self.lacking.extend(of.iter().map(|role: &usize| (*role, lack.clone())));
-            }
-            let grown = least.iter().zip(&self.least).enumerate();
-            let grown = grown.filter(|(_, (new, old))| new > old);
-            let least =
-                grown.filter_map(|(role, (new, _))| Some((u16::try_from(role).ok()?, *new)));
-            self.parts.push(Beyond {
+            let of_role = |role: &usize| {
+                Some((u16::try_from(*role).ok()?, least.get(*role).copied().unwrap_or_default()))
+            };
+            self.parts.all.push(Beyond {
                 name: unit.name.clone(),
-                least: least.collect(),
-                after: unit.after,
+                least: of.iter().filter_map(of_role).collect(),
+                under: unit.under,
+                fewest: unit.fewest,
+                held: false,
             });
+            standings.push(standing);
+            roles.push(of);
+        }
+        self.parts.fewest = spec.units.fewest;
+        // Who is under a unit stands behind it.
+        for at in (0..standings.len()).rev() {
+            let Some(unit) = u16::try_from(at).ok() else { continue };
+            let chosen = chosen(spec, &standings, Some(unit));
+            standings[at].needs += chosen.needs;
+            standings[at].missing += chosen.missing;
+            standings[at].gated |= chosen.gated;
+            standings[at].lack = standings[at].lack.take().or(chosen.lack);
+        }
+        let all = chosen(spec, &standings, None);
+        self.needed += all.needs;
+        self.missing += all.missing;
+        self.is_gated = all.lack.is_none() && all.gated;
+        self.few = self.few.take().or(all.lack);
+        self.keep_out(spec, drafts, &standings, &roles);
+    }
+
+    /// Adds what the pods of one part give its unit.
+    fn by_leaf(
+        &mut self,
+        (part, min, unit): (&Part, u32, &Unit),
+        drafts: &[Draft],
+        least: &mut [u32],
+        standing: &mut Standing,
+    ) {
+        let is = |draft: &Draft| is_of(part, draft);
+        let on_nodes = running(drafts, is);
+        // Those that fill up what the whole gang needs are there with it.
+        let with_all = total(least.iter().zip(drafts).filter(|(_, d)| is(d)).map(|(n, _)| *n));
+        let beyond = min.saturating_sub(on_nodes.saturating_add(with_all));
+        let left = take(least, drafts, beyond, is);
+        // Those that run are of it as well.
+        let mut there = min;
+        for (least, draft) in least.iter_mut().zip(drafts).filter(|(_, d)| d.counts() && is(d)) {
+            *least = there.min(draft.len());
+            there -= *least;
+        }
+        standing.needs += u64::from(min);
+        standing.missing += u64::from(min.saturating_sub(on_nodes));
+        if left > 0 {
+            let name = part.names.first().map_or("", Name::as_str);
+            let lack = words::too_few(Some(name), u64::from(min), u64::from(min - left));
+            standing.lack.get_or_insert(lack);
+        }
+        let waiting = drafts.iter().filter(|draft| is(draft) && !draft.line.running);
+        standing.gated |=
+            on_nodes < min && waiting.into_iter().any(|draft| !draft.gates.is_empty());
+        if (1..min).contains(&on_nodes) {
+            let roles = (0..).zip(drafts).filter(|(_, draft)| is(draft));
+            let roles = roles.map(|(role, _)| role).collect();
+            self.halves.push(HalfPart { name: unit.name.clone(), needs: min, roles });
         }
     }
 
-    /// Parts of so many pods of consecutive index each, beyond those that must start: of a gang whose pods
-    /// are of one role, none of which runs yet.
-    fn by_segment(&mut self, spec: &Spec, drafts: &[Draft]) {
-        let (Some(size), [draft], [least]) = (spec.segment, drafts, &*self.least) else { return };
-        if draft.line.running || !spec.units.is_empty() {
-            return;
+    /// Keeps out the roles of units that can't start: for want of pods, their own or those of what they are
+    /// under; or for a gate, unless that holds for all.
+    fn keep_out(
+        &mut self,
+        spec: &Spec,
+        drafts: &[Draft],
+        standings: &[Standing],
+        roles: &[Vec<usize>],
+    ) {
+        let mut lacks: Vec<Option<String>> = Vec::with_capacity(standings.len());
+        for (at, (unit, standing)) in spec.units.all.iter().zip(standings).enumerate() {
+            let base = unit
+                .under
+                .map(usize::from)
+                .filter(|base| lacks.get(*base).is_some_and(Option::is_some));
+            let base = base.and_then(|base| spec.units.all.get(base));
+            let lack =
+                standing.lack.clone().or_else(|| Some(words::comes_after(&unit.name, &base?.name)));
+            let gated = standing.gated && !self.is_gated;
+            if let Some(part) = self.parts.all.get_mut(at) {
+                part.held = lack.is_some() || gated;
+            }
+            for role in &roles[at] {
+                let gates = drafts.get(*role).map_or(&[][..], |draft| &draft.gates);
+                let gates: Vec<String> = gates.iter().map(ToString::to_string).collect();
+                let kept = match &lack {
+                    Some(lack) => Some((Reason::GroupIncomplete, lack.clone())),
+                    None if self.is_gated || gates.is_empty() => None,
+                    None => Some((Reason::Gated, gates.join(", "))),
+                };
+                self.kept_out.extend(kept.map(|kept| (*role, kept)));
+            }
+            lacks.push(lack);
         }
-        let ends = (1..=PARTS_MAX).map_while(|nth| size.checked_mul(nth));
-        let ends = ends.filter(|end| end > least).take_while(|end| *end <= draft.len());
-        self.parts = ends
-            .map(|end| Beyond {
-                name: Name::new(&format!("{}", end / size)),
-                least: [(0, end)].into(),
-                after: None,
-            })
-            .collect();
     }
+
+    /// Parts of so many pods each, beyond those that must start: of a gang whose pods that wait are of one
+    /// role. Those that run are whole parts as far as they go.
+    fn by_segment(&mut self, spec: &Spec, drafts: &[Draft]) {
+        let Some(size) = spec.segment.filter(|_| spec.units.all.is_empty()) else { return };
+        let mut waiting = (0_u16..).zip(drafts).filter(|(_, draft)| !draft.line.running);
+        let (Some((role, draft)), None) = (waiting.next(), waiting.next()) else { return };
+        let least = self.least.get(usize::from(role)).copied().unwrap_or_default();
+        let runs = running(drafts, |_| true);
+        let (first, all) = (runs / size, runs.saturating_add(draft.len()));
+        let ends =
+            (first + 1..=first.saturating_add(PARTS_MAX)).map_while(|nth| size.checked_mul(nth));
+        let ends = ends.skip_while(|end| end - runs <= least).take_while(|end| *end <= all);
+        let part = |end: u32| Beyond {
+            name: Name::new(&format!("{}", end / size)),
+            least: [(role, end - runs)].into(),
+            ..Beyond::default()
+        };
+        self.parts.all = ends.map(part).collect();
+    }
+}
+
+/// What those under a unit, or under none, come to: so many as are needed of them, those of which the fewest
+/// pods are missing.
+fn chosen(spec: &Spec, standings: &[Standing], of: Option<u16>) -> Standing {
+    let fewest = match of {
+        Some(at) => spec.units.all.get(usize::from(at)).map_or(0, |unit| unit.fewest),
+        None => spec.units.fewest,
+    };
+    let under = || spec.units.under(of).filter_map(|at| standings.get(usize::from(at)));
+    let mut chosen = Standing::default();
+    if fewest == 0 {
+        return chosen;
+    }
+    let mut may: Vec<&Standing> = under().filter(|one| one.may_start(false)).collect();
+    may.sort_by_key(|one| (one.missing, one.needs));
+    if may.len() < fewest as usize {
+        let first = under().find_map(|one| one.lack.as_deref()).unwrap_or_default();
+        chosen.lack = Some(words::too_few_parts(fewest, under().count(), may.len(), first));
+    }
+    chosen.gated = may.iter().filter(|one| one.may_start(true)).count() < fewest as usize;
+    // Those of which too few pods are there are missing all the same.
+    let mut all = may;
+    all.extend(under().filter(|one| !one.may_start(false)));
+    for one in all.into_iter().take(fewest as usize) {
+        chosen.needs += one.needs;
+        chosen.missing += one.missing;
+    }
+    chosen
 }
 
 impl Spec {
     /// What to say where there are too few pods, or the object that declares it is not there.
     pub(super) fn incomplete(&self, minima: &Minima) -> Option<(String, String)> {
         if let Some(missing) = &self.missing {
-            return Some((format!("{missing} does not exist"), String::new()));
+            return Some((missing.clone(), String::new()));
         }
         if let Some(few) = &self.few {
             return Some((few.clone(), String::new()));
         }
-        (minima.there < minima.needed).then(|| {
-            let verb = if minima.there == 1 { "is" } else { "are" };
-            let text =
-                format!("it needs {} pods, of which {} {verb} there", minima.needed, minima.there);
-            (text, String::new())
-        })
+        minima.few.clone().map(|few| (few, String::new()))
     }
 }

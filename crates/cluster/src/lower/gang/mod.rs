@@ -3,6 +3,7 @@
 
 mod minima;
 mod odd;
+mod refused;
 mod rules;
 mod spec;
 mod units;
@@ -27,7 +28,7 @@ use super::settle::{Planned, distinct, object, workload_kind};
 use super::slice::Note;
 use super::workload::{Marks, RoleRecord, Wish, WorkloadRecord};
 use super::{Lowering, Objects};
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use minima::{HalfPart, Minima};
 use spec::Spec;
 
@@ -58,8 +59,8 @@ pub(crate) struct RunningMember {
     pub(crate) devices: u32,
 }
 
-/// How far groups of groups are followed; Kubernetes allows four levels.
-const CLIMB_MAX: usize = 8;
+/// Something to say of an object.
+type Told = (ObjectRef, Note);
 
 /// A gang as it was lowered.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +73,10 @@ pub(crate) struct Shown {
     notes: Vec<Note>,
     /// The object that it is said of.
     about: Option<ObjectRef>,
+    /// What there is to say of other objects.
+    told: Vec<Told>,
+    /// The object that declares it is not there.
+    is_absent: bool,
     /// Pods that it starts with, those that run included.
     needed: u64,
     /// Parts beyond those that started in part.
@@ -255,11 +260,9 @@ impl Lowering {
         let spec = self.spec_of(key, &drafts);
         let (rules, labels, mut notes) = self.rules_of(key, &spec, &drafts, trees);
         self.forget_labels(key, &old_labels, &labels);
-        let waiting = drafts.iter().filter(|draft| !draft.line.running);
-        let gates: BTreeSet<Name> = waiting.flat_map(|draft| draft.gates.iter().cloned()).collect();
-        let gates: Box<[Name]> = gates.into_iter().collect();
         let priority = spec.priority.as_ref().map_or(priority, |from| self.priority(from).0);
         let minima = minima::minima(&spec, &drafts);
+        let gates = gates(&drafts, &minima);
         let (roles, whole) = self.roles_with_minima(&spec, &minima, &drafts);
         let group = Group {
             rules: rules.iter().map(|(rule, _)| rule.clone()).collect(),
@@ -278,11 +281,36 @@ impl Lowering {
             }
         }
         notes.extend(spec.notes.iter().cloned());
-        notes.extend(odd::notes(&drafts));
-        let Minima { needed, halves, .. } = minima;
-        let lines = drafts.into_iter().map(|draft| draft.line).collect();
-        let shown = Shown { lines, labels, notes, about: spec.about, needed, halves, rules };
+        let shown = self.shown_gang(key, (rules, labels, notes), (spec, minima), drafts);
         self.shown.gangs.insert(key.clone(), shown);
+    }
+
+    /// What is kept of a gang.
+    fn shown_gang(
+        &self,
+        key: &GroupKey,
+        (rules, labels, mut notes): (Vec<(LevelRule, Name)>, BTreeSet<Name>, Vec<Note>),
+        (spec, minima): (Spec, Minima),
+        drafts: Vec<Draft>,
+    ) -> Shown {
+        notes.extend(odd::notes(&drafts));
+        notes.extend(self.together(key, &drafts));
+        notes.extend(odd::merged(key, &drafts));
+        notes.extend(self.unnumbered_slices(&drafts));
+        let mut told = spec.told;
+        told.extend(self.strays(key, &drafts));
+        let Minima { needed, halves, .. } = minima;
+        Shown {
+            lines: drafts.into_iter().map(|draft| draft.line).collect(),
+            labels,
+            notes,
+            about: spec.about,
+            told,
+            is_absent: spec.missing.is_some(),
+            needed,
+            halves,
+            rules,
+        }
     }
 
     fn forget_labels(&mut self, key: &GroupKey, old: &BTreeSet<Name>, new: &BTreeSet<Name>) {
@@ -474,10 +502,12 @@ impl Lowering {
         let mut whole = false;
         let mut roles = Vec::with_capacity(drafts.len());
         for (at, (draft, min)) in drafts.iter().zip(&minima.least).enumerate() {
-            let lacking = minima.lacking.get(&at).map(|text| Fault {
-                reason: Reason::GroupIncomplete,
-                subject: self.interned.names.get(text),
-                detail: self.interned.names.get(""),
+            let lacking = minima.kept_out.get(&at).map(|(reason, text)| {
+                let (none, text) = (self.interned.names.get(""), self.interned.names.get(text));
+                // Of gates all are in the detail.
+                let (subject, detail) =
+                    if *reason == Reason::Gated { (none, text) } else { (text, none) };
+                Fault { reason: *reason, subject, detail }
             });
             let kept_back = incomplete.clone().or(lacking).filter(|_| !draft.line.running);
             whole |= *min > 0;
@@ -494,7 +524,7 @@ impl Lowering {
                 },
             });
         }
-        (roles, whole || incomplete.is_some() || !minima.parts.is_empty())
+        (roles, whole || incomplete.is_some() || !minima.parts.all.is_empty())
     }
 
     /// The objects of the groups that marks name: the group, and those that it is part of, nearest
@@ -565,18 +595,101 @@ impl Lowering {
         groups.map(|(kind, scoped)| object(Kind::Scheduling(kind), &scoped)).collect()
     }
 
+    /// Pods whose label names a subgroup that their PodGroup of KAI does not have.
+    fn strays(&self, key: &GroupKey, drafts: &[Draft]) -> Vec<Told> {
+        if key.kind.as_str() != SchedulingKind::KaiPodGroup.word() {
+            return Vec::new();
+        }
+        let record =
+            self.objects.scheduling.get(&(SchedulingKind::KaiPodGroup, key.object.clone()));
+        let Some(Scheduling::KaiPodGroup(of)) = record.map(|record| &*record.object) else {
+            return Vec::new();
+        };
+        let labelled = drafts.iter().filter_map(|draft| {
+            let name = draft.marks.as_deref()?.part.clone()?;
+            let pod = draft.line.pods.iter().min().map(|pod| object(Kind::Pod, &pod.0));
+            let home = || Some(declaring(&draft.line.of.as_ref()?.0));
+            Some((pod.or_else(home)?, name))
+        });
+        refused::strays(of, &labelled.collect::<Vec<_>>())
+    }
+
+    /// The object of a group: the one that declares it, else the one whose pods start together.
+    pub(crate) fn object_of_group(&self, key: &GroupKey) -> ObjectRef {
+        let declared = declaring(key);
+        if self.header(&declared).is_some() {
+            return declared;
+        }
+        let shown = self.shown.gangs.get(key);
+        let of = shown.and_then(|shown| shown.lines.iter().find_map(|line| line.of.as_ref()));
+        let workload = of.map(|(workload, _)| declaring(workload));
+        let about = || shown.and_then(|shown| shown.about.clone());
+        workload.or_else(about).unwrap_or(declared)
+    }
+
+    /// That the object that declares a gang is not in the input, which has objects of these kinds.
+    fn undeclared_note(&self, key: &GroupKey, kinds: &BTreeSet<SchedulingKind>) -> Option<Note> {
+        let Kind::Scheduling(kind) = kind_of(key) else { return None };
+        // One that could not be read is told where it is read.
+        if self.unread.contains(&declaring(key)) {
+            return None;
+        }
+        let none = match kinds.contains(&kind) {
+            true => "",
+            false => ", nor is any other of its kind",
+        };
+        let message = format!(
+            "{} {} ({}) is not in the input{none}. The pods that name it wait until it is there.",
+            kind.as_str(),
+            key.object.name,
+            kind.group()
+        );
+        Some((Severity::Warning, String::new(), message))
+    }
+
     /// What there is to say of gangs.
     pub(super) fn of_gangs(&self) -> Vec<Finding> {
         let mut all = Vec::new();
-        for shown in self.shown.gangs.values() {
+        let kinds: BTreeSet<SchedulingKind> =
+            self.objects.scheduling.keys().map(|(kind, _)| *kind).collect();
+        for (key, shown) in &self.shown.gangs {
             let Some(about) = &shown.about else { continue };
             let source = self.header(about).map(|header| header.source.clone()).unwrap_or_default();
             let mut notes = shown.notes.clone();
             notes.extend(self.broken(shown));
             notes.extend(self.unknown_levels(shown));
+            if shown.is_absent {
+                notes.extend(self.undeclared_note(key, &kinds));
+            }
             all.extend(findings(about, &source, notes));
+            for (object, note) in &shown.told {
+                let source = self.header(object).map(|header| header.source.clone());
+                all.extend(findings(object, &source.unwrap_or_default(), vec![note.clone()]));
+            }
         }
         all
+    }
+
+    /// The workloads that have pods to make, of gangs and of none, by name.
+    pub(crate) fn making(&self) -> BTreeSet<&GroupKey> {
+        let lines = self.shown.gangs.values().flat_map(|shown| &shown.lines);
+        let of_gangs = lines.filter(|line| !line.planned.is_empty());
+        let of_gangs = of_gangs.filter_map(|line| line.of.as_ref()).map(|(workload, _)| workload);
+        self.shown.workloads.iter().chain(of_gangs).collect()
+    }
+
+    /// Whether a workload has pods to make, of those of a gang whether this role has.
+    pub(super) fn is_making(&self, workload: &GroupKey, role: u16) -> bool {
+        let of = (workload.clone(), role);
+        let is_of = |line: &Line| !line.planned.is_empty() && line.of.as_ref() == Some(&of);
+        let makes = |gang: GroupKey| {
+            self.shown.gangs.get(&gang).is_some_and(|shown| shown.lines.iter().any(is_of))
+        };
+        let record = self.objects.workloads.get(workload);
+        self.shown.workloads.contains(workload)
+            || record
+                .and_then(|record| self.gang_of_role(workload, record, usize::from(role)))
+                .is_some_and(makes)
     }
 
     /// The gangs that there are.
@@ -681,21 +794,7 @@ impl Objects {
 
     /// The groups of groups above a PodGroup, nearest first.
     pub(super) fn parents(&self, group: &Scoped) -> Vec<Name> {
-        let mut all: Vec<Name> = Vec::new();
-        let mut next = self.pod_group_parent(group).map(Name::new);
-        while let Some(name) = next.take().filter(|name| !all.contains(name)) {
-            if all.len() >= CLIMB_MAX {
-                break;
-            }
-            let scoped = Scoped { namespace: group.namespace.clone(), name: name.clone() };
-            let record = self.scheduling.get(&(SchedulingKind::CompositePodGroup, scoped));
-            all.push(name);
-            if let Some(Scheduling::CompositePodGroup(of)) = record.map(|record| &*record.object) {
-                let parent = of.spec.parent_composite_pod_group_name.as_deref();
-                next = parent.filter(|name| !name.is_empty()).map(Name::new);
-            }
-        }
-        all
+        self.ascent(group).names
     }
 
     /// The PodGroups that a group of groups is above.
@@ -716,6 +815,15 @@ impl Objects {
         from.take_while(move |((of, scoped), _)| *of == kind && scoped.namespace == *namespace)
             .map(|((_, scoped), record)| (scoped, &*record.object))
     }
+}
+
+/// The gates that hold all of a gang: those of its pods that wait, but for parts that are kept out by
+/// themselves.
+fn gates(drafts: &[Draft], minima: &Minima) -> Box<[Name]> {
+    let drafts = drafts.iter().enumerate().filter(|(_, draft)| !draft.line.running);
+    let drafts = drafts.filter(|(role, _)| !minima.kept_out.contains_key(role));
+    let gates: BTreeSet<Name> = drafts.flat_map(|(_, draft)| draft.gates.iter().cloned()).collect();
+    gates.into_iter().collect()
 }
 
 /// The marks of a pod that exists: its own, with what only its workload knows of them.

@@ -9,7 +9,7 @@ use phalanx_objects::ObjectRef;
 use super::super::Lowering;
 use super::super::forest::{CLIQUE, Source, Tree};
 use super::super::slice::Note;
-use super::super::workload::Wish;
+use super::super::workload::{LevelName, Marks, RoleRecord, TOGETHER, UNDECLARED, Wish};
 use super::{Draft, Shown};
 use crate::finding::Severity;
 use crate::words;
@@ -24,13 +24,12 @@ pub(super) fn notes(drafts: &[Draft]) -> Vec<Note> {
     for draft in drafts {
         let marks = draft.marks.as_deref();
         notes.extend(marks.into_iter().flat_map(|marks| marks.doubts.iter().cloned()));
-        let slices = draft.wishes().iter().filter(|wish| is_slice(wish));
-        for wish in slices {
+        for wish in outer_slices(draft) {
             *counts.entry(wish.field.clone()).or_default() += draft.len();
         }
     }
     for draft in drafts {
-        for wish in draft.wishes().iter().filter(|wish| is_slice(wish)) {
+        for wish in outer_slices(draft) {
             let (Some(size), Some(pods)) = (wish.segment, counts.get(&wish.field).copied()) else {
                 continue;
             };
@@ -46,6 +45,14 @@ pub(super) fn notes(drafts: &[Draft]) -> Vec<Note> {
     let mut seen = BTreeSet::new();
     notes.retain(|(_, field, message)| seen.insert((field.clone(), message.clone())));
     notes
+}
+
+/// The slices of a role; of slices within slices the widest alone, for each divides the one before.
+fn outer_slices(draft: &Draft) -> impl Iterator<Item = &Wish> {
+    let mut seen: Option<&Name> = None;
+    draft.wishes().iter().filter(move |wish| {
+        is_slice(wish) && seen.replace(&wish.field).is_none_or(|before| *before != wish.field)
+    })
 }
 
 /// Kueue's slices; of other APIs a smaller last part is no mistake.
@@ -83,9 +90,13 @@ fn inverted(shown: &Shown) -> Vec<Note> {
 
 fn uneven(wish: &Wish, size: u32, pods: u32) -> Option<Note> {
     let message = if size > pods {
+        let there = match pods {
+            1 => "the 1 pod that there is".to_owned(),
+            pods => format!("the {pods} pods that there are"),
+        };
         format!(
-            "Slices of {size} pods are more than the {pods} pods that there are: Kueue refuses that. \
-             All of them are taken as one slice."
+            "Slices of {size} pods are more than {there}: Kueue refuses that. All of them are taken as one \
+             slice."
         )
     } else if !pods.is_multiple_of(size) {
         format!(
@@ -99,7 +110,126 @@ fn uneven(wish: &Wish, size: u32, pods: u32) -> Option<Note> {
     Some((Severity::Warning, wish.field.to_string(), message))
 }
 
+/// Who names a group by the marks of its pods alone.
+fn namer(field: &str) -> &'static str {
+    if field.contains("kueue.x-k8s.io/pod-group-name") {
+        "pods of Kueue's pod group"
+    } else if field.contains("koordinator.sh/") || field.contains("scheduling.sigs.k8s.io/") {
+        "pods of Koordinator's gang"
+    } else {
+        "a group of a LeaderWorkerSet"
+    }
+}
+
+/// Groups of one name whose pods are named by different controllers: no object tells them apart.
+pub(super) fn merged(key: &GroupKey, drafts: &[Draft]) -> Option<Note> {
+    if key.kind.as_str() != UNDECLARED {
+        return None;
+    }
+    let named = drafts.iter().filter_map(|draft| draft.marks.as_deref()?.gang.as_ref());
+    let mut namers: BTreeMap<&str, &Name> = BTreeMap::new();
+    for gang in named {
+        namers.entry(namer(gang.field.as_str())).or_insert(&gang.field);
+    }
+    let (_, field) = namers.last_key_value().filter(|_| namers.len() > 1)?;
+    let each: Vec<String> = namers.keys().map(ToString::to_string).collect();
+    let message = format!(
+        "{} are called {} in this namespace, and are taken as one group here; call one of them otherwise.",
+        words::list(&each),
+        key.object.name
+    );
+    Some((Severity::Error, field.to_string(), message))
+}
+
+/// Where all pods of a role are to be: each level, and whether it is required.
+fn places(role: &RoleRecord) -> BTreeSet<(LevelName, bool)> {
+    let wishes = role.marks.as_deref().into_iter().flat_map(|marks| &marks.wishes);
+    let whole = wishes.filter(|wish| wish.segment.is_none());
+    whole.map(|wish| (wish.level.clone(), wish.required)).collect()
+}
+
 impl Lowering {
+    /// What Kueue refuses of pod sets that are to be placed together: it takes two, of which one is one pod,
+    /// with one wish.
+    pub(super) fn together(&self, key: &GroupKey, drafts: &[Draft]) -> Vec<Note> {
+        let named = |marks: &Marks| marks.together.as_ref().is_some_and(|name| !name.is_empty());
+        if !drafts.iter().any(|draft| draft.marks.as_deref().is_some_and(named)) {
+            return Vec::new();
+        }
+        let mut notes = Vec::new();
+        for (workload, roles) in self.roles_of_gang(key) {
+            let Some(record) = self.objects.workloads.get(&workload) else { continue };
+            let mut sets: BTreeMap<&Name, BTreeMap<&Name, &RoleRecord>> = BTreeMap::new();
+            for role in roles.iter().filter_map(|at| record.roles.get(usize::from(*at))) {
+                let marks = role.marks.as_deref().filter(|marks| named(marks));
+                if let Some(name) = marks.and_then(|marks| marks.together.as_ref()) {
+                    sets.entry(name).or_default().insert(&role.name, role);
+                }
+            }
+            let pods = |name: &Name| {
+                let of = |draft: &&Draft| {
+                    draft.line.of.as_ref().is_some_and(|of| of.0 == workload) && draft.name == *name
+                };
+                drafts.iter().filter(of).map(Draft::len).fold(0, u32::saturating_add)
+            };
+            for (name, roles) in sets {
+                let roles: Vec<(&Name, &RoleRecord)> = roles.into_iter().collect();
+                let field = format!("metadata.annotations[{TOGETHER:?}]");
+                let marks = roles.iter().filter_map(|(_, role)| role.marks.as_deref());
+                // One that is refused by itself is told of already.
+                if marks.flat_map(|marks| &marks.doubts).any(|(_, at, _)| *at == field) {
+                    continue;
+                }
+                let why = match roles.as_slice() {
+                    [(one, first), (other, second)] => {
+                        if places(first) != places(second) {
+                            "that says otherwise in one pod set than in the other where pods are to be"
+                                .to_owned()
+                        } else if pods(one) > 1 && pods(other) > 1 {
+                            "of two pod sets of which neither is a single pod".to_owned()
+                        } else {
+                            continue;
+                        }
+                    }
+                    all => {
+                        let sets = words::count(all.len() as u64, "pod set has", "pod sets have");
+                        format!("that {sets}, for it takes exactly two")
+                    }
+                };
+                let message = format!(
+                    "Kueue refuses a podset-group-name {why}. Here the pod sets of the name {name} are \
+                     placed together."
+                );
+                notes.push((Severity::Warning, field, message));
+            }
+        }
+        notes
+    }
+
+    /// Rules that select by the number of a pod, where pods are kept together slice by slice.
+    pub(super) fn unnumbered_slices(&self, drafts: &[Draft]) -> Vec<Note> {
+        let mut notes: Vec<Note> = Vec::new();
+        for draft in drafts.iter().filter(|draft| !draft.line.planned.is_empty()) {
+            let Some((workload, at)) = &draft.line.of else { continue };
+            let record = self.objects.workloads.get(workload);
+            let role = record.and_then(|record| record.roles.get(usize::from(*at)));
+            let Some((record, role)) = record.zip(role) else { continue };
+            let label = self.unnumbered(workload, record.kind, role);
+            let slices = draft.wishes().iter().find(|wish| wish.segment.is_some());
+            let Some((label, slices)) = label.zip(slices) else { continue };
+            let message = format!(
+                "A rule about other pods selects by the label {label}, which numbers pods. Pods that are \
+                 kept together in slices are not told apart by it here: the rule passes over those that \
+                 are yet to be made."
+            );
+            let note = (Severity::Warning, slices.field.to_string(), message);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
+    }
+
     /// How many pods are to be together in Kueue's slices of a gang, where it has any.
     pub(crate) fn slice_size(&self, key: &GroupKey) -> Option<u32> {
         let rules = &self.shown.gangs.get(key)?.rules;

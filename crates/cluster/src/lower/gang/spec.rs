@@ -4,20 +4,21 @@
 use std::collections::BTreeMap;
 
 use phalanx_engine::{GroupKey, Name, Scoped};
-use phalanx_objects::ObjectRef;
 use phalanx_objects::scheduling::{
     GroveTopologyConstraint, KaiSubGroup, KaiTopologyConstraint, PodGroupSpec, Scheduling,
     SchedulingKind,
 };
+use phalanx_objects::{Kind, ObjectRef};
 
 use super::super::Lowering;
 use super::super::record::PriorityFrom;
 use super::super::settle::object;
 use super::super::slice::Note;
 use super::super::workload::{BOUND, LevelName, UNDECLARED, Wish, volcano_wish};
-use super::units::{Node, Unit, units};
-use super::{Draft, declaring};
+use super::units::{Node, Units, units};
+use super::{Draft, Told, declaring, refused};
 use crate::finding::Severity;
+use crate::words;
 
 /// What is said of a gang.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +26,8 @@ pub(super) struct Spec {
     /// Fewest pods of all; none is what parts and roles say.
     pub(super) min: Option<u32>,
     pub(super) parts: Vec<Part>,
-    /// Parts that need not start, each there whole or not at all.
-    pub(super) units: Vec<Unit>,
+    /// Parts among which there is a choice, each there whole or not at all.
+    pub(super) units: Units,
     /// Pods of so many at a time start beyond those that must.
     pub(super) segment: Option<u32>,
     /// Where all of it is to be.
@@ -36,11 +37,13 @@ pub(super) struct Spec {
     pub(super) is_each: bool,
     /// The object that declares it is not there.
     pub(super) missing: Option<String>,
-    /// Too few groups of it are there, in words.
+    /// Too few groups of it are there, or one of its objects is refused, in words.
     pub(super) few: Option<String>,
     /// The object that it is said of.
     pub(super) about: Option<ObjectRef>,
     pub(super) notes: Vec<Note>,
+    /// What there is to say of other objects.
+    pub(super) told: Vec<Told>,
 }
 
 /// A group below a group of groups: what it is under, unless that is the first of all; what it says; and
@@ -56,7 +59,7 @@ pub(super) struct Part {
     /// The parts by name that it is made of: itself, or those below it.
     pub(super) names: Vec<Name>,
     pub(super) min: Option<u32>,
-    /// The unit that it is of, where it need not start.
+    /// The unit that it is of, where there is a choice.
     pub(super) unit: Option<u16>,
     pub(super) wishes: Vec<Wish>,
 }
@@ -74,7 +77,7 @@ impl Lowering {
             };
         }
         let pods = drafts.iter().flat_map(|draft| &draft.line.pods);
-        let first = pods.min().map(|pod| object(phalanx_objects::Kind::Pod, &pod.0));
+        let first = pods.min().map(|pod| object(Kind::Pod, &pod.0));
         let of = drafts.iter().find_map(|draft| draft.line.of.as_ref());
         let about = first.or_else(|| of.map(|(workload, _)| declaring(workload)));
         let kinds = SchedulingKind::ALL.iter().copied();
@@ -98,24 +101,17 @@ impl Lowering {
                 record.and_then(|record| of_object(&record.object))
             }
         };
-        if let Some(spec) = found {
-            return Spec { about: Some(declaring(key)), ..spec };
+        if let Some(mut spec) = found {
+            self.refuse(key, kind, &mut spec);
+            let about = if spec.missing.is_some() { about } else { Some(declaring(key)) };
+            return Spec { about, ..spec };
         }
         let own = drafts.iter().any(|draft| draft.least.is_some());
         let marked = marked_min(drafts);
         if own || marked.is_some() {
             return Spec { min: marked, about, ..Spec::default() };
         }
-        let missing = format!("{} {}", kind.as_str(), key.object.name);
-        let message = format!(
-            "{missing} ({}) is not in the input. The pods that name it wait until it is there.",
-            kind.group()
-        );
-        // One that could not be read is told where it is read.
-        let told = self.unread.contains(&declaring(key));
-        let notes =
-            if told { Vec::new() } else { vec![(Severity::Warning, String::new(), message)] };
-        Spec { missing: Some(missing), notes, about, ..Spec::default() }
+        Spec { missing: Some(absence(kind, &key.object.name)), about, ..Spec::default() }
     }
 
     /// A gang that marks of its pods alone declare: what they say, and Kueue's Workload for it.
@@ -179,20 +175,25 @@ impl Lowering {
             Some(_) | None => None,
         };
         let Some(own) = own else {
-            let missing = format!("CompositePodGroup {}", key.object.name);
+            let missing = absence(SchedulingKind::CompositePodGroup, &key.object.name);
             return Spec { missing: Some(missing), ..spec };
         };
         spec.wishes = constraints(own);
         spec.priority = priority(own);
-        let fewest = own.scheduling_policy.gang.as_ref().map(|gang| gang.min_group_count);
+        let at = "spec.schedulingPolicy.gang.minGroupCount";
+        let mut notes = Vec::new();
+        let fewest = own.scheduling_policy.gang.as_ref();
+        let fewest = fewest.map(|gang| at_least(gang.min_group_count, 1, "groups", at, &mut notes));
+        spec.notes = notes;
         spec.is_each = fewest.is_none();
         let (all, below) = self.below(key, &groups);
         let names: Vec<&Name> = all.keys().collect();
         let node =
             |(name, (parent, of, is_group)): (&Name, &(Option<Name>, &PodGroupSpec, bool))| {
                 let gang = of.scheduling_policy.gang.as_ref();
+                // Without a gang policy one is enough.
                 let at_once =
-                    gang.map_or(0, |gang| u32::try_from(gang.min_group_count).unwrap_or(0));
+                    gang.map_or(1, |gang| u32::try_from(gang.min_group_count).unwrap_or(0).max(1));
                 Node {
                     name: name.clone(),
                     parent: parent
@@ -202,22 +203,30 @@ impl Lowering {
                 }
             };
         let nodes: Vec<Node> = all.iter().map(node).collect();
-        let fewest = fewest.map_or(0, |fewest| u32::try_from(fewest).unwrap_or(0));
+        let fewest = fewest.unwrap_or(0);
         let own = nodes.iter().filter(|node| node.parent.is_none()).count();
         if (own as u64) < u64::from(fewest) {
-            let verb = if own == 1 { "is" } else { "are" };
-            spec.few = Some(format!("it needs {fewest} groups, of which {own} {verb} there"));
+            spec.few = Some(words::too_few_groups(fewest, own));
         }
-        let (found, of) = units(Some(fewest), &nodes);
-        spec.units = found;
-        for ((name, (_, of, is_group)), unit) in all.iter().zip(of) {
-            let min = of.min_count().and_then(|min| u32::try_from(min).ok());
+        spec.units = units(Some(fewest), &nodes);
+        for ((name, (parent, of, is_group)), unit) in all.iter().zip(&spec.units.of) {
+            let kind = match is_group {
+                true => SchedulingKind::PodGroup,
+                false => SchedulingKind::CompositePodGroup,
+            };
+            let scoped = Scoped { namespace: key.object.namespace.clone(), name: name.clone() };
+            let about = object(Kind::Scheduling(kind), &scoped);
+            let mut notes = Vec::new();
+            let min = below_minimum(of, *is_group, &mut notes);
+            spec.told.extend(notes.into_iter().map(|note| (about.clone(), note)));
+            // Of a group without a gang policy one pod counts for what it is under.
+            let min = min.or(Some(1).filter(|_| parent.is_some() || !spec.is_each));
             let names = match below.get(name).filter(|_| !is_group) {
                 Some(names) => names.clone(),
                 None => vec![name.clone()],
             };
             let min = min.filter(|_| *is_group);
-            spec.parts.push(Part { names, min, unit, wishes: constraints(of) });
+            spec.parts.push(Part { names, min, unit: *unit, wishes: constraints(of) });
         }
         spec
     }
@@ -251,6 +260,23 @@ impl Lowering {
         }
         (all, below)
     }
+}
+
+/// The fewest pods of a group below a group of groups, or groups; none where each starts by itself.
+fn below_minimum(of: &PodGroupSpec, is_group: bool, notes: &mut Vec<Note>) -> Option<u32> {
+    let gang = of.scheduling_policy.gang.as_ref()?;
+    Some(match is_group {
+        true => fewest(gang.min_count, 1, "spec.schedulingPolicy.gang.minCount", notes),
+        false => {
+            let at = "spec.schedulingPolicy.gang.minGroupCount";
+            at_least(gang.min_group_count, 1, "groups", at, notes)
+        }
+    })
+}
+
+/// That an object that declares a gang is not there.
+fn absence(kind: SchedulingKind, name: &Name) -> String {
+    format!("{} {name} is not in the input", kind.as_str())
 }
 
 /// The gangs of Koordinator that are bound together, each with the fewest pods that its own say; one of
@@ -338,12 +364,17 @@ fn by_label(label: &str, required: bool, field: &str) -> Wish {
 /// The fewest pods as an API says them, which it lets be this few at least: less is told of and read as
 /// that.
 fn fewest(given: i32, least: u32, field: &str, notes: &mut Vec<Note>) -> u32 {
+    at_least(given, least, "pods", field, notes)
+}
+
+/// The same of what is counted.
+fn at_least(given: i32, least: u32, of: &str, field: &str, notes: &mut Vec<Note>) -> u32 {
     match u32::try_from(given) {
         Ok(number) if number >= least => number,
         Ok(_) | Err(_) => {
             let what = if given == 0 { "0, or none given," } else { &*given.to_string() };
             let message = format!(
-                "{what} is no number of pods that start at once: the API server refuses what is less \
+                "{what} is no number of {of} that start at once: the API server refuses what is less \
                  than {least}. It is read as {least}."
             );
             notes.push((Severity::Error, field.to_owned(), message));
@@ -411,8 +442,8 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
         fewest: number(sub.min_sub_group),
     };
     let nodes: Vec<Node> = spec.sub_groups.iter().map(node).collect();
-    let (found, of) = units(number(spec.min_sub_group), &nodes);
-    for ((at, sub), unit) in spec.sub_groups.iter().enumerate().zip(of) {
+    let units = units(number(spec.min_sub_group), &nodes);
+    for ((at, sub), unit) in spec.sub_groups.iter().enumerate().zip(&units.of) {
         let field = format!("spec.subGroups[{at}].topologyConstraint");
         let is_leaf = !spec.sub_groups.iter().any(|other| other.parent.as_ref() == Some(&sub.name));
         let mut names = vec![Name::new(&sub.name)];
@@ -429,11 +460,12 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
             }
             known += 1;
         }
-        let min = number(sub.min_member).filter(|_| is_leaf);
+        // What is to be whole has a pod.
+        let min = number(sub.min_member).or(unit.map(|_| 1)).filter(|_| is_leaf);
         let wishes = kai_wishes(sub.topology_constraint.as_ref(), &field);
-        parts.push(Part { names, min, unit, wishes });
+        parts.push(Part { names, min, unit: *unit, wishes });
     }
-    let mut notes = Vec::new();
+    let mut notes = refused::doubled(of);
     let min = spec.min_member.map(|min| fewest(min, 0, "spec.minMember", &mut notes));
     let none = spec.sub_groups.is_empty();
     Spec {
@@ -441,7 +473,7 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
         min: if none { Some(min.unwrap_or(0)) } else { min },
         is_each: none && min.unwrap_or(0) == 0,
         parts,
-        units: found,
+        units,
         wishes,
         priority: class(&spec.priority_class_name),
         ..Spec::default()

@@ -5,6 +5,7 @@ use phalanx_engine::Reason;
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::{ObjectEvent, World};
+use crate::compat::Compat;
 
 /// A pod of the namespace `team` that is not made yet.
 fn pod(name: &str, spec: &str) -> String {
@@ -267,6 +268,38 @@ fn claims_are_charged_by_class() {
     let text = format!("{claim}{named}");
     assert!(kept_out("gpu.deviceclass.resource.k8s.io/devices: 0", &text));
     assert!(!kept_out("gpu.deviceclass.resource.k8s.io/devices: 1", &text));
+}
+
+#[test]
+fn a_claim_of_a_podgroup_is_charged_once() {
+    let template = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: t, \
+                    namespace: team}\nspec: {spec: {devices: {requests: [{name: a, exactly: {deviceClassName: \
+                    gpu, count: 4}}]}}}\n";
+    let group = "---\napiVersion: scheduling.k8s.io/v1alpha3\nkind: PodGroup\nmetadata: {name: g, namespace: \
+                 team}\nspec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: c, \
+                 resourceClaimTemplateName: t}]}\n";
+    let spec = "{schedulingGroup: {podGroupName: g}, resourceClaims: [{name: c, resourceClaimTemplateName: t}], \
+                containers: [{name: c}]}";
+    let compat = Compat::default();
+    let compat =
+        compat.with_gates("GenericWorkload=true,DRAWorkloadResourceClaims=true").expect("gates");
+    let kept_out = |devices: u32, users: &str| {
+        let hard = format!("{{hard: {{gpu.deviceclass.resource.k8s.io/devices: {devices}}}}}");
+        let q = quota(&hard, "{pods: 0}");
+        let world = World::with(compat.clone(), &format!("{q}{template}{group}{users}"));
+        world.findings.iter().any(|finding| finding.message.contains("ResourceQuota"))
+    };
+    let pods = pod("p", spec) + &pod("q", spec);
+    for users in [pods, job("j", 2, spec)] {
+        assert!(!kept_out(4, &users), "4 devices are enough for all: {users}");
+        assert!(kept_out(3, &users), "3 devices are not: {users}");
+    }
+    let alone = spec.replace("schedulingGroup: {podGroupName: g}, ", "");
+    assert!(
+        kept_out(11, &job("j", 2, &alone)),
+        "without the group one is made for each, and for it"
+    );
+    assert!(!kept_out(12, &job("j", 2, &alone)));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod amounts;
 mod around;
 mod devices;
 mod findings;
+mod gangs;
 mod kinds;
 mod orders;
 mod pods;

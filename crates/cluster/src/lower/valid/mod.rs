@@ -3,12 +3,14 @@
 //! as the API server does. What webhooks of other kinds refuse stands with the kind, what other objects
 //! forbid with admission.
 
+mod claim;
 mod cron;
 mod name;
 mod pod;
 mod resources;
 mod workload;
 
+pub(crate) use claim::{CLAIM_SIZE, volume_claim};
 pub(crate) use pod::pod;
 pub(crate) use workload::{unmet, workload};
 

@@ -10,10 +10,13 @@ use phalanx_objects::core::{
     UnsatisfiableConstraintAction,
 };
 use phalanx_objects::meta::ObjectMeta;
+use phalanx_objects::storage::Volume;
 
 use super::name::{bad_object_name, is_label};
-use super::{Found, Invalid, resources};
+use super::{Found, Invalid, resources, volume_claim};
+use crate::lower::intern::nanos;
 use crate::lower::rules::{is_label_value, is_qualified_name};
+use crate::lower::volumes::{modes, size};
 
 /// Most names that a sentence lists.
 const NAMES_SHOWN: usize = 8;
@@ -140,6 +143,9 @@ fn volumes(spec: &PodSpec, found: &mut Found) {
             found.add("spec.volumes", format!("two of its `volumes` are called {name}"));
         }
     }
+    for volume in &spec.volumes.placed {
+        ephemeral(volume, found);
+    }
     for (at, container) in each(spec) {
         let mounts = ("volumeMounts", &container.volume_mounts.names);
         for (field, used) in [mounts, ("volumeDevices", &container.volume_devices.names)] {
@@ -152,6 +158,22 @@ fn volumes(spec: &PodSpec, found: &mut Found) {
                 found.add(format!("{at}.{field}[{index}].name"), why);
             }
         }
+    }
+}
+
+/// The claim that is made for the pod.
+fn ephemeral(volume: &Volume, found: &mut Found) {
+    let Some(ephemeral) = &volume.ephemeral else { return };
+    let name = &volume.name;
+    let Some(template) = &ephemeral.volume_claim_template else {
+        let why = format!("its ephemeral volume {name} has no `volumeClaimTemplate`");
+        return found.add("spec.volumes", why);
+    };
+    let spec = &template.spec;
+    let size = size(&spec.resources.requests).map(nanos);
+    if let Some((field, why)) = volume_claim(size, modes(&spec.access_modes)) {
+        let why = format!("of the claim of its ephemeral volume {name}, {why} (`{field}`)");
+        found.add("spec.volumes", why);
     }
 }
 

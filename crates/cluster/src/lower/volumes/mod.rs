@@ -447,7 +447,7 @@ fn zones(meta: &ObjectMeta, names: &mut Names) -> Box<[(Name, Box<[Name]>)]> {
     all.into()
 }
 
-fn modes(words: &[String]) -> AccessModes {
+pub(super) fn modes(words: &[String]) -> AccessModes {
     let mode = |word: &String| match word.as_str() {
         "ReadWriteOnce" => AccessModes::ONCE,
         "ReadOnlyMany" => AccessModes::READ_MANY,
@@ -492,6 +492,6 @@ fn label_requirement(r: &LabelSelectorRequirement, names: &mut Names) -> NodeReq
 }
 
 /// The size that a claim asks for.
-fn size(requests: &phalanx_objects::core::ResourceList) -> Option<&Quantity> {
+pub(super) fn size(requests: &phalanx_objects::core::ResourceList) -> Option<&Quantity> {
     requests.get(STORAGE)
 }

@@ -11,6 +11,7 @@ use phalanx_objects::workload::{
 use super::record::{Indexes, Places, Rank};
 use super::{Declared, Expansion, LevelName, RolePlan, Wish, count};
 use crate::finding::Severity;
+use crate::words;
 
 /// What `spec.managedBy` says where kube-controller-manager makes the pods.
 const CONTROLLER: &str = "kubernetes.io/job-controller";
@@ -123,8 +124,9 @@ pub(super) fn refusals(spec: &JobSpec, at: &str, expansion: &mut Expansion<'_>) 
     let fewest = fewest.and_then(|gang| gang.min_count).map_or(0, count);
     let parallelism = spec.parallelism.map_or(1, count);
     if fewest > parallelism {
+        let fewest = words::count(u64::from(fewest), "pod", "pods");
         let message = format!(
-            "A gang of at least {fewest} pods in a Job that runs {parallelism} at a time is refused."
+            "A gang of at least {fewest} in a Job that runs {parallelism} at a time is refused."
         );
         let field = "scheduling.schedulingPolicy.gang.minCount";
         expansion.refuse(&format!("{at}.{field}"), message);

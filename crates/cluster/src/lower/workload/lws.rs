@@ -51,7 +51,7 @@ pub(super) fn leader_worker_set(set: &LeaderWorkerSet) -> Expansion<'_> {
     if template.leader_template.is_none() {
         // Kueue makes one pod set of a group whose pods are all alike.
         for role in &mut expansion.roles {
-            role.pod_set = Some("main");
+            role.is_of_one_set = true;
         }
     }
     let claims = &template.volume_claim_templates;

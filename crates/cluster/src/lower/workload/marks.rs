@@ -7,6 +7,7 @@ use phalanx_objects::meta::ObjectMeta;
 use phalanx_objects::scheduling::SchedulingKind;
 
 use super::super::intern::Names;
+use super::super::rules::is_qualified_name;
 use super::super::slice::Note;
 use super::RolePlan;
 use crate::finding::Severity;
@@ -27,7 +28,7 @@ const AT_ONCE: [&str; 5] = [
 const LAYERS: &str = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
 
 /// Pod sets of one name here are placed together.
-const TOGETHER: &str = "kueue.x-k8s.io/podset-group-name";
+pub(crate) const TOGETHER: &str = "kueue.x-k8s.io/podset-group-name";
 
 /// One layer of those.
 #[derive(serde::Deserialize)]
@@ -35,6 +36,16 @@ struct Layer {
     topology: String,
     size: u32,
 }
+
+/// The index of the first pod of a pod set.
+const OFFSET: &str = "kueue.x-k8s.io/pod-index-offset";
+
+/// Most layers of slices within slices.
+const LAYERS_MAX: usize = 3;
+
+/// What Go takes for a truth value.
+const TRUTHS: [&str; 12] =
+    ["1", "t", "T", "true", "TRUE", "True", "0", "f", "F", "false", "FALSE", "False"];
 
 /// How many pods of consecutive index are in one domain together.
 const SLICE_SIZE: &str = "kueue.x-k8s.io/podset-slice-size";
@@ -91,7 +102,8 @@ pub(crate) struct Marks {
     pub(crate) rank: Option<u32>,
     /// Where pods of its role are to be.
     pub(crate) wishes: Box<[Wish]>,
-    /// Roles of one name here are taken together where wishes are about a role.
+    /// Roles of one name here are taken together where wishes are about a role; an empty one is that of the
+    /// pods of one template.
     pub(crate) together: Option<Name>,
     /// What of it does not go together, or can't be read.
     pub(crate) doubts: Box<[Note]>,
@@ -246,7 +258,7 @@ impl Reader<'_> {
         let label = self.annotation("kueue.x-k8s.io/pod-group-pod-index-label");
         let label = label.unwrap_or("kueue.x-k8s.io/pod-group-pod-index");
         let index = self.meta.labels.get(label).and_then(|index| index.parse::<u32>().ok());
-        let offset = self.number("kueue.x-k8s.io/pod-index-offset").unwrap_or(0);
+        let offset = self.number(OFFSET).unwrap_or(0);
         koordinator.or_else(|| index?.checked_sub(offset))
     }
 
@@ -274,6 +286,8 @@ impl Reader<'_> {
         let layers = self.annotation(LAYERS).map(serde_json::from_str::<Vec<Layer>>);
         match layers {
             Some(Ok(layers)) if !layers.is_empty() && layers.iter().all(|layer| layer.size > 0) => {
+                let doubts = self.layered(&layers);
+                marks.doubts = marks.doubts.iter().cloned().chain(doubts).collect();
                 let field = self.annotation_field(LAYERS);
                 wishes.extend(layers.into_iter().map(|Layer { topology, size }| Wish {
                     level: LevelName::Label(self.names.get(&topology)),
@@ -299,13 +313,89 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// Levels that are no keys of labels.
+    fn unlike_labels(&self) -> Vec<Note> {
+        let keys = [
+            "kueue.x-k8s.io/podset-required-topology",
+            "kueue.x-k8s.io/podset-preferred-topology",
+            "kueue.x-k8s.io/podset-slice-required-topology",
+        ];
+        let unlike = keys.iter().filter_map(|key| {
+            let level = self.annotation(key).filter(|level| !is_qualified_name(level))?;
+            let message = format!(
+                "{level:?} is no key of a label, and so no level: Kueue refuses that, and no node has it."
+            );
+            Some((Severity::Error, format!("metadata.annotations[{key:?}]"), message))
+        });
+        unlike.collect()
+    }
+
+    /// The first index of its pods, which is a number and none where pod sets are placed together.
+    fn offset(&self) -> Option<Note> {
+        let offset = self.annotation(OFFSET)?;
+        let why = if self.annotation(TOGETHER).is_some() {
+            "beside a podset-group-name, which numbers its pods itself"
+        } else if offset.parse::<i32>().is_ok_and(|offset| offset >= 0) {
+            return None;
+        } else {
+            "that is no whole number of at least 0"
+        };
+        let message = format!("Kueue refuses a pod-index-offset {why}.");
+        Some((Severity::Warning, format!("metadata.annotations[{OFFSET:?}]"), message))
+    }
+
+    /// What Kueue refuses of slices within slices.
+    fn layered(&mut self, layers: &[Layer]) -> Vec<Note> {
+        let mut doubts = Vec::new();
+        let at = self.annotation_field(LAYERS).to_string();
+        let mut doubt = |why: String, then: &str| {
+            let message = format!("Kueue refuses slices within slices {why}. {then}");
+            doubts.push((Severity::Warning, at.clone(), message));
+        };
+        let kept = "Here each is kept.";
+        for key in ["kueue.x-k8s.io/podset-slice-required-topology", SLICE_SIZE] {
+            if self.annotation(key).is_some() {
+                doubt(format!("beside the annotation {key}"), kept);
+            }
+        }
+        if layers.len() > LAYERS_MAX {
+            doubt(format!("of more than {LAYERS_MAX} layers"), kept);
+        }
+        let pairs = layers.iter().zip(layers.iter().skip(1));
+        for (outer, inner) in pairs.clone() {
+            if !outer.size.is_multiple_of(inner.size) {
+                let why = format!(
+                    "whose sizes do not divide: slices of {} pods do not come out even in slices of {}",
+                    outer.size, inner.size
+                );
+                doubt(why, kept);
+            }
+        }
+        let again = |(at, layer): &(usize, &Layer)| {
+            layers.iter().take(*at).any(|other| other.topology == layer.topology)
+        };
+        if let Some((_, layer)) = layers.iter().enumerate().find(again) {
+            doubt(format!("that name the level {} twice", layer.topology), kept);
+        }
+        doubts
+    }
+
     /// What Kueue's annotations say that does not go together.
     fn doubts(&mut self, wishes: &[Wish], size: Option<u32>) -> Vec<Note> {
         let mut doubts = Vec::new();
         let field = |key: &str| format!("metadata.annotations[{key:?}]");
         // Whatever it says: Kueue asks whether it is there.
         let unconstrained = "kueue.x-k8s.io/podset-unconstrained-topology";
-        let unconstrained = self.meta.annotations.contains_key(unconstrained);
+        let said = self.meta.annotations.get(unconstrained);
+        let unconstrained_at = field(unconstrained);
+        let unconstrained = said.is_some();
+        if let Some(said) = said.filter(|said| !TRUTHS.contains(&said.as_str())) {
+            let message = format!(
+                "{said:?} is neither true nor false: Kueue refuses that. The pods are to be nowhere in \
+                 particular, as with true."
+            );
+            doubts.push((Severity::Error, unconstrained_at, message));
+        }
         if let Some(name) = self.annotation(TOGETHER) {
             let sliced = [SLICE_SIZE, "kueue.x-k8s.io/podset-slice-required-topology", LAYERS];
             let why = if sliced.iter().any(|key| self.annotation(key).is_some()) {
@@ -333,6 +423,8 @@ impl Reader<'_> {
             let at = wishes.last().map_or_else(String::new, |wish| wish.field.to_string());
             doubts.push((Severity::Warning, at, message.to_owned()));
         }
+        doubts.extend(self.unlike_labels());
+        doubts.extend(self.offset());
         let slices = self.annotation("kueue.x-k8s.io/podset-slice-required-topology").is_some();
         let given = self.annotation(SLICE_SIZE).map(str::to_owned);
         match (slices, given, size) {

@@ -39,7 +39,7 @@ use super::valid;
 use crate::finding::Severity;
 use record::{Indexes, Places, Rank};
 
-pub(crate) use marks::{BOUND, LevelName, Marks, UNDECLARED, Wish, marks};
+pub(crate) use marks::{BOUND, LevelName, Marks, TOGETHER, UNDECLARED, Wish, marks};
 pub(in crate::lower) use numbered::is_number;
 pub(crate) use pods::Seat;
 pub(crate) use recognise::{absorbs, manager, recognise};
@@ -113,9 +113,8 @@ pub(crate) struct RolePlan<'a> {
     pub(crate) least: Option<u32>,
     /// Where they are to be, beside what their template says.
     pub(crate) wishes: Vec<Wish>,
-    /// The pod set that it makes up with other roles of the same name here: what their templates wish
-    /// is about all of them.
-    pub(crate) pod_set: Option<&'static str>,
+    /// Kueue makes one pod set of it and the other such roles of its group.
+    pub(crate) is_of_one_set: bool,
     /// The gang that its pods are of without naming it, and the field by which they are: one of several
     /// gangs of the workload.
     pub(crate) gang: Option<(String, String)>,
@@ -166,7 +165,7 @@ impl<'a> RolePlan<'a> {
             labels: Vec::new(),
             least: None,
             wishes: Vec::new(),
-            pod_set: None,
+            is_of_one_set: false,
             gang: None,
         }
     }

@@ -181,7 +181,7 @@ impl Lowering {
     /// Workloads whose pods can't be made, for something else has their names; each once.
     pub(crate) fn name_clashes(&self) -> Vec<Finding> {
         let mut all = Vec::new();
-        for key in &self.shown.workloads {
+        for key in self.making() {
             let Some(record) = self.objects.workloads.get(key).filter(|r| is_fixed(r.kind)) else {
                 continue;
             };

@@ -108,13 +108,30 @@ impl Lowering {
         role: &RoleRecord,
         pods: usize,
     ) -> bool {
-        let in_slices = |wishes: &[Wish]| wishes.iter().any(|wish| wish.segment.is_some());
-        let marks = role.marks.as_deref();
-        let declared = self.objects.workloads.get(key).and_then(|record| record.gang.as_ref());
         let few = u32::try_from(pods).is_ok_and(can_be_cut);
-        few && keys(kind).iter().any(|key| self.meant.asks_number(key))
-            && !marks.is_some_and(|marks| in_slices(&marks.wishes))
-            && !declared.is_some_and(|gang| in_slices(&gang.wishes))
+        few && self.number_asked(kind).is_some() && !self.is_sliced(key, role)
+    }
+
+    /// The label by which pods of a role are numbered and a rule selects, though it is not looked at: they
+    /// are kept together slice by slice.
+    pub(in crate::lower) fn unnumbered(
+        &self,
+        key: &GroupKey,
+        kind: WorkloadKind,
+        role: &RoleRecord,
+    ) -> Option<&'static str> {
+        self.number_asked(kind).filter(|_| self.is_sliced(key, role))
+    }
+
+    fn number_asked(&self, kind: WorkloadKind) -> Option<&'static str> {
+        keys(kind).iter().copied().find(|key| self.meant.asks_number(key))
+    }
+
+    fn is_sliced(&self, key: &GroupKey, role: &RoleRecord) -> bool {
+        let in_slices = |wishes: &[Wish]| wishes.iter().any(|wish| wish.segment.is_some());
+        let declared = self.objects.workloads.get(key).and_then(|record| record.gang.as_ref());
+        role.marks.as_deref().is_some_and(|marks| in_slices(&marks.wishes))
+            || declared.is_some_and(|gang| in_slices(&gang.wishes))
     }
 
     /// The labels of the pods of a run.

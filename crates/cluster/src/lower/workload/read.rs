@@ -79,8 +79,8 @@ impl PodReader<'_> {
             let marks = marks.get_or_insert_default();
             marks.wishes = marks.wishes.iter().cloned().chain(role.wishes).collect();
         }
-        if let (Some(marks), Some(set)) = (&mut marks, role.pod_set) {
-            marks.together.get_or_insert_with(|| self.names.get(set));
+        if let Some(marks) = marks.as_mut().filter(|_| role.is_of_one_set) {
+            marks.together.get_or_insert_default();
         }
         let own = role.gang.filter(|_| marks.as_ref().is_none_or(|marks| marks.gang.is_none()));
         let gang_is_own = own.is_some();

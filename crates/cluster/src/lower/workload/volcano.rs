@@ -10,6 +10,7 @@ use phalanx_objects::workload::{VolcanoJob, VolcanoTask};
 
 use super::{Declared, Expansion, LevelName, RolePlan, Wish, count};
 use crate::finding::Severity;
+use crate::words;
 
 /// A job of Volcano.
 pub(super) fn job(job: &VolcanoJob) -> Expansion<'_> {
@@ -121,8 +122,9 @@ fn refusals(job: &VolcanoJob, expansion: &mut Expansion<'_>) {
     }
     let least = job.spec.min_available.unwrap_or(0);
     if least < 0 || u64::from(count(least)) > all {
+        let pods = words::count(all, "pod", "pods");
         let message =
-            format!("A Job of {all} pods of which at least {least} start together is refused.");
+            format!("A Job of {pods} of which at least {least} start together is refused.");
         expansion.refuse("spec.minAvailable", message);
     }
 }

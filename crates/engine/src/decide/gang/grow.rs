@@ -4,24 +4,17 @@
 use std::sync::Arc;
 
 use super::super::trial::{Opening, Trial};
+use super::choose::{Choices, Way, Ways};
 use super::revisit::PART;
 use super::spans::Spans;
 use super::{Arranged, Unplaced};
-use crate::decision::{Facts, Short, Verdict, Why};
+use crate::cost::Cost;
+use crate::decision::{Facts, Proof, Short, Verdict, Why};
 use crate::name::{GroupKey, Name};
-use crate::part::Part;
 
-/// What became of the members beyond those that must start.
-pub(super) struct Grown {
-    /// What is missing, if anything is.
-    pub(super) short: Option<Short>,
-    /// What is missing finds no place, and is not merely not found.
-    pub(super) proven: bool,
-}
-
-/// What is told of what is missing.
+/// What is told of members beyond those that must start and are missing.
 #[derive(Default)]
-struct Told {
+pub(super) struct Told {
     missing: u32,
     /// Who is missing, by role, and why; the first is told of the whole group.
     whys: Vec<(u16, Arc<Why>)>,
@@ -29,58 +22,71 @@ struct Told {
     unproven: bool,
 }
 
+impl Told {
+    /// What is missing finds no place, and is not merely not found.
+    pub(super) fn is_proven(&self) -> bool {
+        !self.unproven
+    }
+
+    /// How many parts and members are missing.
+    pub(super) fn left_out(&self) -> (usize, u32) {
+        (self.parts.len(), self.missing)
+    }
+
+    /// Why the first of them is, if any is.
+    pub(super) fn first(self) -> Option<Arc<Why>> {
+        self.whys.into_iter().next().map(|(_, why)| why)
+    }
+}
+
+/// Where a part goes: the parts that come with it, their seats, and what they cost where there is a choice.
+struct Placed {
+    way: Way,
+    openings: Vec<Opening>,
+    arranged: Arranged,
+    cost: Cost,
+}
+
 impl Trial<'_> {
-    /// Places what a group may have beyond those that must start: parts in their order, each together,
-    /// then member by member. Once parts that find no place have taken the steps of one search, no
-    /// further part is tried.
+    /// Places what a group may have beyond the parts and members that it starts with: parts in their order,
+    /// each together, then member by member. Once parts that find no place have taken the steps of one
+    /// search, no further part is tried.
     pub(super) fn grow(
         &mut self,
-        key: &GroupKey,
         slot: u32,
+        (choices, way): (&Choices, &[u16]),
         more: &[Opening],
         spans: &mut Spans<'_>,
         arranged: &mut Arranged,
-    ) -> Grown {
-        let fact = self.state.groups.at(slot).fact.as_ref();
-        let parts = fact.map_or_else(Vec::new, |fact| fact.parts.clone());
-        let in_roles = self.in_roles(slot);
+    ) -> Told {
         let mut left = self.effort.steps;
         let mut told = Told::default();
-        let mut there: Vec<bool> = Vec::with_capacity(parts.len());
+        let mut there = choices.there_with(way);
         let mut rest = more.to_vec();
-        for part in &parts {
-            let lacks = lacks(part, &in_roles);
-            let is_of = |opening: &Opening| {
-                lacks.iter().any(|(role, count)| *role == opening.role && opening.before < *count)
-            };
-            // What a part before it took is missing of this one as well.
-            let runs = !more.iter().any(is_of);
-            let (of, others): (Vec<Opening>, Vec<Opening>) = rest.into_iter().partition(is_of);
-            rest = others;
-            let may = comes_after(&parts[..there.len()], &there, part);
-            let whole = if runs || may && of.is_empty() {
-                true
-            } else if may && (left > 0 || told.whys.is_empty()) {
-                let tried = self.part(slot, (part, &of), spans, arranged, &mut told);
-                left = left.saturating_sub(tried.err().unwrap_or(0));
-                tried.is_ok()
+        for (at, part) in (0_u16..).zip(&choices.parts().all) {
+            if there[usize::from(at)] {
+                continue;
+            }
+            let may = choices.may_come(at, &there);
+            if may && (left > 0 || told.whys.is_empty()) {
+                match self.part(slot, (choices, at), &rest, spans, &mut told) {
+                    Ok(placed) => {
+                        placed.way.iter().for_each(|at| there[usize::from(*at)] = true);
+                        rest.retain(|opening| !is_lacking(opening, &choices.lacks(&placed.way)));
+                        self.grown(slot, placed, spans, arranged);
+                        continue;
+                    }
+                    Err(steps) => left = left.saturating_sub(steps),
+                }
             } else {
                 told.unproven |= may;
-                false
-            };
-            if !whole {
-                told.missing += of.len() as u32;
-                told.parts.push(part.name.clone());
             }
-            there.push(whole);
+            let before = rest.len();
+            rest.retain(|opening| !is_lacking(opening, &choices.lacks(&[at])));
+            told.missing += (before - rest.len()) as u32;
+            told.parts.push(part.name.clone());
         }
-        let is_there = |at: u16| there.get(usize::from(at)).is_none_or(|there| *there);
-        let lacking = parts
-            .iter()
-            .zip(&there)
-            .filter(|(part, there)| !**there || part.after.is_some_and(|at| !is_there(at)));
-        let lacking = lacking.flat_map(|(part, _)| part.least.iter().map(|(role, _)| *role));
-        let mut full: Vec<u16> = lacking.collect();
+        let mut full = lacking(choices, &there);
         for opening in &rest {
             if !full.contains(&opening.role) {
                 let kept_out = self.kept_out(slot, opening);
@@ -97,87 +103,122 @@ impl Trial<'_> {
             }
             told.missing += 1;
         }
-        self.told(key, told)
+        told
     }
 
-    /// Places a part whole; where it finds no place, the steps that it is charged for trying.
+    /// Where a part goes together with as many of those under it as it needs: of all choices the cheapest.
+    /// Nothing of it is taken. Where it finds no place, the steps that it is charged for trying.
     fn part(
         &mut self,
         slot: u32,
-        (part, openings): (&Part, &[Opening]),
-        spans: &mut Spans<'_>,
-        arranged: &mut Arranged,
+        (choices, at): (&Choices, u16),
+        rest: &[Opening],
+        spans: &Spans<'_>,
         told: &mut Told,
-    ) -> Result<(), u64> {
-        let Some(first) = openings.first() else { return Ok(()) };
-        let before = self.spent;
-        let kept_out = openings.iter().find_map(|opening| self.kept_out(slot, opening));
-        let start = self.mark();
-        let tried = match kept_out {
-            Some(why) => Err(Unplaced { why, proven: true }),
-            None => self.arrange(slot, openings, spans),
-        };
-        match tried {
-            Ok(Arranged { found, proof }) => {
-                self.seated(openings, &found, spans);
-                arranged.found.extend(found);
-                arranged.proof = arranged.proof.max(proof);
-                Ok(())
+    ) -> Result<Placed, u64> {
+        let (before, start) = (self.spent, self.mark());
+        let ways = if choices.is_open(at) { choices.ways(Some(at)) } else { Ways::default() };
+        let (mut best, mut first): (Option<Placed>, Option<(Vec<Opening>, Unplaced)>) =
+            (None, None);
+        let (mut proven, only) = (!ways.cut, ways.all.len() == 1);
+        for way in ways.all {
+            let lacks = choices.lacks(&way);
+            let of = rest.iter().filter(|opening| is_lacking(opening, &lacks)).cloned();
+            let mut openings: Vec<Opening> = of.collect();
+            match self.arrange(slot, &mut openings, spans) {
+                Ok(arranged) => {
+                    let cost = match only {
+                        true => Cost::default(),
+                        false => self.cost_of_part(&openings, &arranged, spans),
+                    };
+                    if best.as_ref().is_none_or(|best| cost < best.cost) {
+                        best = Some(Placed { way, openings, arranged, cost });
+                    }
+                }
+                Err(none) => {
+                    proven &= none.proven;
+                    first.get_or_insert((openings, none));
+                }
             }
-            Err(Unplaced { why, proven }) => {
-                self.roll_back(start);
-                let why = of_part(&why, &part.name, spans.seats());
-                told.unproven |= !proven;
-                let mut roles: Vec<u16> = openings.iter().map(|opening| opening.role).collect();
-                roles.dedup();
-                // The one that stands in the way is told of first.
-                roles.sort_by_key(|role| (*role != first.role, *role));
-                told.whys.extend(roles.into_iter().map(|role| (role, why.clone())));
-                // Not all steps of a search look at a node.
-                let least = if proven { openings.len() as u64 } else { self.effort.steps / PART };
-                Err(self.spent.saturating_sub(before).max(least))
-            }
+            self.roll_back(start);
         }
+        if let Some(mut best) = best {
+            if !proven {
+                best.arranged.proof = best.arranged.proof.max(Proof::Bounded);
+            }
+            return Ok(best);
+        }
+        told.unproven |= !proven;
+        let (openings, why) = match first {
+            Some((openings, none)) => (openings, Some(none.why)),
+            None => {
+                let lacks = choices.lacks(&[at]);
+                let of = rest.iter().filter(|opening| is_lacking(opening, &lacks)).cloned();
+                let openings: Vec<Opening> = of.collect();
+                let why = self.none_to_choose(slot, &openings);
+                (openings, Some(why))
+            }
+        };
+        if let (Some(opening), Some(why), Some(part)) =
+            (openings.first(), why, choices.parts().all.get(usize::from(at)))
+        {
+            let why = of_part(&why, &part.name, spans.seats());
+            let mut roles: Vec<u16> = openings.iter().map(|opening| opening.role).collect();
+            roles.dedup();
+            // The one that stands in the way is told of first.
+            roles.sort_by_key(|role| (*role != opening.role, *role));
+            told.whys.extend(roles.into_iter().map(|role| (role, why.clone())));
+        }
+        // Not all steps of a search look at a node.
+        let least = if proven { openings.len() as u64 } else { self.effort.steps / PART };
+        Err(self.spent.saturating_sub(before).max(least))
     }
 
-    /// By role, how many members are there already.
-    fn in_roles(&self, slot: u32) -> Vec<u32> {
-        let roles = self.state.groups.at(slot).fact.as_ref().map_or(&[][..], |fact| &fact.roles);
-        let there = roles
-            .iter()
-            .enumerate()
-            .map(|(at, role)| role.max.saturating_sub(self.state.missing_in_role(slot, at)));
-        there.collect()
+    /// What a part costs beside what is spanned already.
+    fn cost_of_part(&self, openings: &[Opening], arranged: &Arranged, spans: &Spans<'_>) -> Cost {
+        let mut with = spans.clone();
+        self.seated(openings, &arranged.found, &mut with);
+        let seats = arranged.found.iter();
+        with.priced(seats.fold(Cost::default(), |sum, (one, _)| sum.and(one.cost)))
     }
 
-    /// Notes of the roles after the first what stands in their way.
-    fn told(&mut self, key: &GroupKey, told: Told) -> Grown {
-        let Told { missing, whys, parts, unproven } = told;
+    /// Takes a part's seats.
+    fn grown(&mut self, slot: u32, placed: Placed, spans: &mut Spans<'_>, arranged: &mut Arranged) {
+        let Arranged { found, proof } = placed.arranged;
+        self.seated(&placed.openings, &found, spans);
+        found.iter().for_each(|(one, _)| self.take_again(slot, one));
+        arranged.found.extend(found);
+        arranged.proof = arranged.proof.max(proof);
+    }
+
+    /// Notes of the roles after the first what stands in their way; what is told of the group.
+    pub(super) fn told(&mut self, key: &GroupKey, told: Told) -> Option<Short> {
+        let Told { missing, whys, parts, .. } = told;
         let mut whys = whys.into_iter();
-        let short = whys.next().map(|(first, why)| {
+        whys.next().map(|(first, why)| {
             for (role, other) in
                 whys.filter(|(role, other)| *role != first && !Arc::ptr_eq(other, &why))
             {
                 self.role_waits(key, role, Verdict::Waits(other));
             }
             Short { missing, why, parts: parts.into() }
-        });
-        Grown { short, proven: !unproven }
+        })
     }
 }
 
-/// How many members a part lacks of each of its roles, of which so many are there.
-fn lacks(part: &Part, in_roles: &[u32]) -> Vec<(u16, u32)> {
-    let there = |role: u16| in_roles.get(usize::from(role)).copied().unwrap_or(u32::MAX);
-    part.least.iter().map(|(role, least)| (*role, least.saturating_sub(there(*role)))).collect()
+/// Whether an opening is one of so many of each role that are lacking.
+fn is_lacking(opening: &Opening, lacks: &[(u16, u32)]) -> bool {
+    lacks.iter().any(|(role, count)| *role == opening.role && opening.before < *count)
 }
 
-/// Whether the parts are there after which this one comes; `there` says it of all before it.
-fn comes_after(before: &[Part], there: &[bool], part: &Part) -> bool {
-    (0_u16..)
-        .zip(before)
-        .zip(there)
-        .all(|((at, one), there)| *there || part.after != Some(at) && !one.shares_role(part))
+/// The roles of parts that are not there, or that are under one that is not.
+fn lacking(choices: &Choices, there: &[bool]) -> Vec<u16> {
+    let parts = &choices.parts().all;
+    let is_there = |at: u16| there.get(usize::from(at)).copied().unwrap_or(true);
+    let lacking = (0_u16..)
+        .zip(parts)
+        .filter(|(at, part)| !is_there(*at) || part.under.is_some_and(|under| !is_there(under)));
+    lacking.flat_map(|(_, part)| part.least.iter().map(|(role, _)| *role)).collect()
 }
 
 /// The account of a part beside so many members that are seated.

@@ -5,9 +5,11 @@
 //! holds the group, tightest first. Where counting neither finds one nor tells that there is none,
 //! [`revisit`](revisit) searches, and takes back what leaves no place for the rest. What a rule of
 //! topology means for a seat, and what all seats span, is [`spans`](spans)'s; who sits together on one
-//! node [`together`](together)'s; what comes beyond the members that must start [`grow`](grow)'s.
+//! node [`together`](together)'s; which parts start, of those of which not all must,
+//! [`choose`](choose)'s; in which order roles are seated [`turns`](turns)'s; what comes beyond the members that must start [`grow`](grow)'s.
 
 mod alike;
+mod choose;
 mod counted;
 mod fragments;
 mod grow;
@@ -20,20 +22,22 @@ mod short;
 mod slices;
 mod spans;
 mod together;
+mod turns;
 
 use std::sync::Arc;
 
 use super::search::{Ask, Fit};
 use super::trial::{Found, Opening, Trial};
 use crate::cost::Cost;
-use crate::decision::{Act, Proof, Short, Verdict, Why};
-use crate::name::GroupKey;
+use crate::decision::{Act, Example, Facts, Proof, Verdict, Why};
+use crate::name::{GroupKey, Name};
 use crate::reason::Reason;
 use crate::state::Forest;
+use choose::{Choices, Way};
 pub(super) use fragments::Fragments;
-use grow::Grown;
-use joint::Joint;
-use revisit::Revisited;
+use grow::Told;
+use joint::{Joint, Outcome};
+use revisit::{PART, Revisited};
 pub(super) use rooms::Rooms;
 use spans::Spans;
 
@@ -44,6 +48,30 @@ const JOINT_MAX: u32 = 64;
 struct Arranged {
     found: Vec<(Found, u32)>,
     proof: Proof,
+}
+
+/// A group that has started, with what it spans and what is told of those that are missing.
+struct Begun<'f> {
+    arranged: Arranged,
+    spans: Spans<'f>,
+    told: Told,
+}
+
+/// How good a way to start is: parts and members left out, and what it costs. Less is better.
+type Standing = (usize, u32, Cost);
+
+impl Begun<'_> {
+    /// Whether nobody is placed, and it is shown that nobody can be.
+    fn is_none(&self) -> bool {
+        self.arranged.found.is_empty() && self.told.is_proven()
+    }
+
+    fn standing(&self) -> Standing {
+        let found = self.arranged.found.iter();
+        let cost = found.fold(Cost::default(), |sum, (one, _)| sum.and(one.cost));
+        let (parts, members) = self.told.left_out();
+        (parts, members, self.spans.priced(cost))
+    }
 }
 
 /// Openings that are alike, with what each of them asks of nodes.
@@ -77,28 +105,24 @@ struct Unplaced {
 impl Trial<'_> {
     /// Places a group whole, or none of it; then as many more of its members as there is room for.
     pub(super) fn gang(&mut self, key: &GroupKey, slot: u32, openings: &[Opening]) -> Verdict {
-        let (needed, more) = self.needed(slot, openings);
-        if let Some(why) = self.kept_back(slot, openings, &needed) {
+        let choices = self.choices(slot, openings);
+        if let Some(why) = self.kept_back(slot, openings) {
             return self.not_whole(slot, why);
         }
         let fragments = self.fragments();
-        let spans = self.spans(&fragments, slot);
-        let start = self.mark();
-        let mut arranged = match self.arrange(slot, &needed, &spans) {
-            Ok(arranged) => arranged,
+        let begun = match self.begun(slot, openings, &choices, &fragments) {
+            Ok(begun) => begun,
             Err(Unplaced { why, proven }) => {
-                self.roll_back(start);
                 return if proven { self.not_whole(slot, why) } else { self.gave_up(why) };
             }
         };
-        let mut spans = self.spans(&fragments, slot);
-        self.seated(&needed, &arranged.found, &mut spans);
-        let Grown { short, proven } = self.grow(key, slot, &more, &mut spans, &mut arranged);
-        let Arranged { found, proof } = arranged;
+        let Begun { arranged: Arranged { found, proof }, spans, told } = begun;
+        let proven = told.is_proven();
+        let short = self.told(key, told);
         if found.is_empty()
-            && let Some(Short { why, parts, .. }) = short
+            && let Some(short) = short
         {
-            let why = Arc::new(Why { parts, ..Arc::unwrap_or_clone(why) });
+            let why = Arc::new(Why { parts: short.parts, ..Arc::unwrap_or_clone(short.why) });
             return if proven { self.not_whole(slot, why) } else { self.gave_up(why) };
         }
         let cost = found.iter().fold(Cost::default(), |sum, (one, _)| sum.and(one.cost));
@@ -111,15 +135,132 @@ impl Trial<'_> {
         Verdict::Placed { cost, optimal, short }
     }
 
-    /// Why a group is not tried at all, or could not be made whole.
-    fn kept_back(
+    /// Takes the best of all ways to start a group: with the fewest parts and then members left out, and then
+    /// the cheapest. Where there is none, nothing is taken.
+    fn begun<'f>(
         &mut self,
         slot: u32,
         openings: &[Opening],
-        needed: &[Opening],
-    ) -> Option<Arc<Why>> {
+        choices: &Choices,
+        fragments: &'f Fragments,
+    ) -> Result<Begun<'f>, Unplaced> {
+        let ways = choices.ways(None);
+        if let ([only], false) = (&ways.all[..], ways.cut) {
+            let begun = self.begun_with(slot, openings, (choices, only), fragments);
+            return begun
+                .map_err(|none| Unplaced { why: choices.told_of(&none.why, only), ..none });
+        }
+        let start = self.mark();
+        let (mut left, mut proven) = (self.effort.steps, !ways.cut);
+        let mut best: Option<(Standing, Begun<'f>)> = None;
+        let mut nearest: Option<(u32, Arc<Why>)> = None;
+        for way in &ways.all {
+            if left == 0 {
+                proven = false;
+                break;
+            }
+            let before = self.spent;
+            let mut least = openings.len() as u64;
+            match self.begun_with(slot, openings, (choices, way), fragments) {
+                Ok(begun) => {
+                    let standing = begun.standing();
+                    if best.as_ref().is_none_or(|(least, _)| standing < *least) {
+                        best = Some((standing, begun));
+                    }
+                }
+                Err(none) => {
+                    // Not all steps of a search look at a node.
+                    least = if none.proven { least } else { least.max(self.effort.steps / PART) };
+                    proven &= none.proven;
+                    let facts = none.why.group();
+                    let lacks = facts.map_or(u32::MAX, |facts| facts.of.saturating_sub(facts.fit));
+                    if nearest.as_ref().is_none_or(|(fewest, _)| lacks < *fewest) {
+                        nearest = Some((lacks, choices.told_of(&none.why, way)));
+                    }
+                }
+            }
+            left = left.saturating_sub(self.spent.saturating_sub(before).max(least));
+            self.roll_back(start);
+        }
+        if let Some((_, mut begun)) = best {
+            begun.arranged.found.iter().for_each(|(one, _)| self.take_again(slot, one));
+            if !proven {
+                begun.arranged.proof = begun.arranged.proof.max(Proof::Bounded);
+            }
+            return Ok(begun);
+        }
+        if !proven
+            && let Some(way) = self.gathered(slot, openings, choices, fragments)
+            && let Ok(mut begun) = self.begun_with(slot, openings, (choices, &way), fragments)
+        {
+            begun.arranged.proof = begun.arranged.proof.max(Proof::Bounded);
+            return Ok(begun);
+        }
+        let why = nearest.map_or_else(|| self.none_to_choose(slot, openings), |(_, why)| why);
+        Err(Unplaced { why, proven })
+    }
+
+    /// Parts with which a group can start, where there are too many choices to try: added one by one as they
+    /// find room beside those before.
+    fn gathered(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        choices: &Choices,
+        fragments: &Fragments,
+    ) -> Option<Way> {
+        let (lacking, parts) = choices.one_by_one();
+        let (mut way, mut count) = (Way::new(), 0);
+        for part in parts {
+            if count == lacking {
+                break;
+            }
+            let mut with = [way.clone(), part].concat();
+            with.sort_unstable();
+            let (mut needed, _) = self.needed(slot, openings, &choices.lacks(&with));
+            let (start, spans) = (self.mark(), self.spans(fragments, slot));
+            if self.arrange(slot, &mut needed, &spans).is_ok() {
+                (way, count) = (with, count + 1);
+            }
+            self.roll_back(start);
+        }
+        (count == lacking && lacking > 0).then_some(way)
+    }
+
+    /// Takes seats for the members that must start and for these parts, and then for what comes beyond.
+    fn begun_with<'f>(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        (choices, way): (&Choices, &[u16]),
+        fragments: &'f Fragments,
+    ) -> Result<Begun<'f>, Unplaced> {
+        let (mut needed, more) = self.needed(slot, openings, &choices.lacks(way));
+        let start = self.mark();
+        let spans = self.spans(fragments, slot);
+        let mut arranged = self.arrange(slot, &mut needed, &spans).inspect_err(|_| {
+            self.roll_back(start);
+        })?;
+        let mut spans = self.spans(fragments, slot);
+        self.seated(&needed, &arranged.found, &mut spans);
+        let told = self.grow(slot, (choices, way), &more, &mut spans, &mut arranged);
+        Ok(Begun { arranged, spans, told })
+    }
+
+    /// Why a group does not start of whose parts too few can be chosen.
+    fn none_to_choose(&mut self, slot: u32, openings: &[Opening]) -> Arc<Why> {
+        openings.iter().find_map(|opening| self.kept_out(slot, opening)).unwrap_or_else(|| {
+            let facts = Facts::Subject { subject: Name::default(), detail: Name::default() };
+            let example = Example { facts, ..Example::default() };
+            Arc::new(super::why::object(Reason::GroupIncomplete, example))
+        })
+    }
+
+    /// Why a group is not tried at all, or could not be made whole.
+    fn kept_back(&mut self, slot: u32, openings: &[Opening]) -> Option<Arc<Why>> {
         self.gated(slot, openings).or_else(|| {
-            needed.iter().find_map(|opening| {
+            let least = self.least(slot, &[]);
+            openings.iter().filter(|opening| is_needed(opening, &least)).find_map(|opening| {
                 let why = self.kept_out(slot, opening)?;
                 // That some are not there is nobody's own fault.
                 let own = why.first != Reason::GroupIncomplete;
@@ -165,60 +306,140 @@ impl Trial<'_> {
         spans::with_running(Spans::new(fragments, rules), self.state, slot)
     }
 
-    /// The members without which the group does not start, and those that it may have beyond.
-    fn needed(&self, slot: u32, openings: &[Opening]) -> (Vec<Opening>, Vec<Opening>) {
+    /// The members without which the group does not start, with so many of each role that parts lack which
+    /// start with it; and those that it may have beyond.
+    fn needed(
+        &self,
+        slot: u32,
+        openings: &[Opening],
+        lacks: &[(u16, u32)],
+    ) -> (Vec<Opening>, Vec<Opening>) {
+        let least = self.least(slot, lacks);
+        openings.iter().cloned().partition(|opening| is_needed(opening, &least))
+    }
+
+    /// How many of the missing members of each role must start, and are of parts that lack so many.
+    fn least(&self, slot: u32, lacks: &[(u16, u32)]) -> Vec<u32> {
         let roles = self.state.groups.at(slot).fact.as_ref().map_or(&[][..], |fact| &fact.roles);
         let least = roles.iter().enumerate().map(|(at, role)| {
             role.min.saturating_sub(role.max.saturating_sub(self.state.missing_in_role(slot, at)))
         });
-        let least: Vec<u32> = least.collect();
-        let is_needed = |opening: &Opening| {
-            least.get(usize::from(opening.role)).is_some_and(|least| opening.before < *least)
-        };
-        openings.iter().cloned().partition(is_needed)
+        let mut least: Vec<u32> = least.collect();
+        for (role, count) in lacks {
+            if let Some(least) = least.get_mut(usize::from(*role)) {
+                *least = (*least).max(*count);
+            }
+        }
+        least
     }
 
-    /// Finds where all of these go, and takes it. Where there is nothing, nothing is taken.
+    /// Finds where all of these go, and takes it: they stand afterwards in the order in which their seats are
+    /// taken. Where there is nothing, nothing is taken.
     fn arrange(
+        &mut self,
+        slot: u32,
+        openings: &mut Vec<Opening>,
+        spans: &Spans<'_>,
+    ) -> Result<Arranged, Unplaced> {
+        if openings.is_empty() {
+            return Ok(Arranged { found: Vec::new(), proof: Proof::Proven });
+        }
+        let turns = self.turns(slot, openings);
+        let mut found = None;
+        if let Some(outcome) = self.in_every_way(slot, openings, spans, turns.matters) {
+            let most = outcome.most;
+            let best = outcome.best.map(|(cost, seats)| {
+                let in_turn = seats.iter().map(|(at, ..)| openings[*at].clone()).collect();
+                let seats = seats.into_iter().map(|(_, node, fit)| (node, fit)).collect();
+                (cost, in_turn, seats)
+            });
+            match (outcome.cut, best) {
+                (false, Some((_, in_turn, seats))) => {
+                    *openings = in_turn;
+                    return Ok(self.taken(slot, openings, seats, Proof::Proven));
+                }
+                (false, None) => {
+                    if let Some(first) = turns.orders.first().filter(|_| turns.matters) {
+                        *openings = first.iter().map(|at| openings[*at].clone()).collect();
+                    }
+                    let (near, _) = self.nearest_place(slot, openings, spans);
+                    let why = self.whole_does_not_fit(openings, &near, most);
+                    return Err(Unplaced { why, proven: true });
+                }
+                (true, best) => found = best,
+            }
+        }
+        let mut none = None;
+        let as_they_stand = if turns.matters { openings.clone() } else { Vec::new() };
+        for order in &turns.orders {
+            if turns.matters {
+                *openings = order.iter().map(|at| as_they_stand[*at].clone()).collect();
+            }
+            match self.in_order(slot, openings, spans, found.as_ref().map(|(cost, ..)| *cost)) {
+                Ok(Some(arranged)) => return Ok(arranged),
+                Ok(None) => break,
+                Err(unplaced) => {
+                    let proven = unplaced.proven && turns.enough;
+                    none.get_or_insert(Unplaced { proven, ..unplaced });
+                }
+            }
+        }
+        match (found, none) {
+            (Some((_, in_turn, seats)), _) => {
+                *openings = in_turn;
+                Ok(self.taken(slot, openings, seats, Proof::Bounded))
+            }
+            (None, Some(none)) => Err(none),
+            (None, None) => {
+                let (near, _) = self.nearest_place(slot, openings, spans);
+                let why = self.whole_does_not_fit(openings, &near, 0);
+                Err(Unplaced { why, proven: false })
+            }
+        }
+    }
+
+    /// Every arrangement of these, where they are few.
+    fn in_every_way(
         &mut self,
         slot: u32,
         openings: &[Opening],
         spans: &Spans<'_>,
-    ) -> Result<Arranged, Unplaced> {
+        in_any_order: bool,
+    ) -> Option<Outcome> {
         let nodes = self.ranks.slots().len() as u64;
-        let few = u32::try_from(openings.len()).ok().filter(|n| *n <= JOINT_MAX);
-        let ways = few.and_then(|n| nodes.checked_pow(n));
-        let mut found = None;
-        if ways.is_some_and(|ways| ways <= self.effort.ways) {
-            let joint = Joint::new(slot, openings, spans.clone(), self.effort.steps);
-            let outcome = joint.search(self);
-            if !outcome.cut {
-                return match outcome.best {
-                    Some((_, seats)) => Ok(self.taken(slot, openings, seats, Proof::Proven)),
-                    None => {
-                        let (near, _) = self.nearest_place(slot, openings, spans);
-                        let why = self.whole_does_not_fit(openings, &near, outcome.most);
-                        Err(Unplaced { why, proven: true })
-                    }
-                };
-            }
-            found = outcome.best;
-        }
-        if found.is_none()
+        let few = u32::try_from(openings.len()).ok().filter(|n| *n <= JOINT_MAX)?;
+        nodes.checked_pow(few).filter(|ways| *ways <= self.effort.ways)?;
+        let joint = Joint::new(slot, openings, spans.clone(), self.effort.steps);
+        let joint = if in_any_order { joint.in_any_order(self) } else { joint };
+        Some(joint.search(self))
+    }
+
+    /// Finds where all of these go that come in this order, without going through everything, and takes it.
+    /// None where it costs no less than what is known.
+    fn in_order(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        spans: &Spans<'_>,
+        known: Option<Cost>,
+    ) -> Result<Option<Arranged>, Unplaced> {
+        if known.is_none()
             && let Some(class) = self.one_class(slot, openings, spans)
         {
             let by_rooms = self.by_rooms(&class, spans);
             return match by_rooms {
-                Some(found) => Ok(Arranged { found, proof: Proof::Bounded }),
-                None => self.by_the_nearest(slot, openings, spans),
+                Some(found) => Ok(Some(Arranged { found, proof: Proof::Bounded })),
+                None => self.by_the_nearest(slot, openings, spans).map(Some),
             };
         }
-        // What was found before the bound may be dearer than what counting gives; of equals that is
-        // kept.
-        let counted = self.by_counting(slot, openings, spans);
-        match counted.into_iter().chain(found).min_by_key(|(cost, _)| *cost) {
-            Some((_, seats)) => Ok(self.taken(slot, openings, seats, Proof::Bounded)),
-            None => self.by_the_nearest(slot, openings, spans),
+        // What was found before the bound may be dearer than what counting gives; of equals what
+        // counting gives is taken.
+        match (self.by_counting(slot, openings, spans), known) {
+            (Some((cost, seats)), known) if known.is_none_or(|known| cost <= known) => {
+                Ok(Some(self.taken(slot, openings, seats, Proof::Bounded)))
+            }
+            (_, Some(_)) => Ok(None),
+            (_, None) => self.by_the_nearest(slot, openings, spans).map(Some),
         }
     }
 
@@ -262,4 +483,9 @@ impl Trial<'_> {
         }
         Arranged { found, proof }
     }
+}
+
+/// Whether an opening is one of so many of its role.
+fn is_needed(opening: &Opening, least: &[u32]) -> bool {
+    least.get(usize::from(opening.role)).is_some_and(|least| opening.before < *least)
 }

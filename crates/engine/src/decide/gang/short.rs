@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::search::{Ask, Fit};
 use super::super::trial::{Emptied, Opening, Trial};
-use super::Arranged;
+use super::choose::Choices;
 use super::counted::{allowed, tightest_of};
 use super::place::classes;
 use super::spans::{Named, Spans};
@@ -126,8 +126,7 @@ impl Trial<'_> {
                     nowhere,
                     role,
                     segment,
-                    beyond: false,
-                    part: None,
+                    ..GroupFacts::default()
                 };
                 Arc::new(short(facts, why.as_deref()))
             }
@@ -247,16 +246,15 @@ impl Trial<'_> {
     /// pods elsewhere mean something to it.
     fn never_here(&mut self, slot: u32, by_number: bool) -> Option<Arc<Tally>> {
         let openings = self.openings(slot);
-        let (needed, more) = self.needed(slot, &openings);
+        let choices = self.choices(slot, &openings);
         let fragments = self.fragments();
-        let spans = self.spans(&fragments, slot);
-        if by_number && (needed.is_empty() || !self.is_counted(slot, &needed, &spans)) {
+        if by_number && !self.is_counted_out(slot, &openings, &choices) {
             return None;
         }
         // What was not found may be there.
-        let why = match self.arrange(slot, &needed, &spans) {
+        let why = match self.begun(slot, &openings, &choices, &fragments) {
             Err(none) if none.proven => none.why,
-            Ok(arranged) if needed.is_empty() => self.nothing_grows(slot, &more, arranged)?,
+            Ok(begun) if begun.is_none() => begun.told.first()?,
             Ok(_) | Err(_) => return None,
         };
         let requests = &self.state.groups.at(slot).requests;
@@ -271,19 +269,16 @@ impl Trial<'_> {
         Some(Arc::new(first.clone()))
     }
 
-    /// Of a group that needs nobody to start: why none of its members can be placed, where none can.
-    fn nothing_grows(
-        &mut self,
-        slot: u32,
-        more: &[Opening],
-        mut arranged: Arranged,
-    ) -> Option<Arc<Why>> {
-        let key = self.state.groups.key(slot).clone();
+    /// Whether counting shows that a group starts with none of the parts that it may start with.
+    fn is_counted_out(&mut self, slot: u32, openings: &[Opening], choices: &Choices) -> bool {
         let fragments = self.fragments();
-        let mut spans = self.spans(&fragments, slot);
-        let grown = self.grow(&key, slot, more, &mut spans, &mut arranged);
-        let none = arranged.found.is_empty() && grown.proven;
-        grown.short.filter(|_| none).map(|short| short.why)
+        let spans = self.spans(&fragments, slot);
+        let ways = choices.ways(None);
+        !ways.cut
+            && ways.all.iter().all(|way| {
+                let (needed, _) = self.needed(slot, openings, &choices.lacks(way));
+                !needed.is_empty() && self.is_counted(slot, &needed, &spans)
+            })
     }
 
     /// The places that the whole group may be in, each with what names it; of many those with most

@@ -41,19 +41,133 @@ impl<'w> Board<'w> {
         }
         let nodes = world.nodes.keys();
         self.before = nodes.filter(|node| self.in_use(node)).cloned().collect();
-        let (mut best, mut most): (Best<'w>, u32) = (None, 0);
-        self.clone().fill(&fate.group, (&wanted, 0, 0), &mut Vec::new(), &mut best, &mut most);
-        fate.fit = most + self.running(&fate.group).len() as u32;
-        let Some((_, mut seats, board)) = best else {
-            if let Some(first) = wanted.first().filter(|_| fate.fit == 0) {
-                fate.tally = self.alone(group, first).err().unwrap_or_default();
+        let all: Vec<Wanted> = wanted.iter().chain(&more).cloned().collect();
+        let all: Vec<Next> = all.iter().cloned().zip(places(&all)).collect();
+        let mut best: Option<((usize, u32, Cost), Fate, Board<'w>)> = None;
+        let (mut most, mut tallies) = (0, Vec::new());
+        for with in self.starts(&fate.group, None) {
+            let starts = |(at, next): &(usize, &Next)| {
+                *at < wanted.len()
+                    || with.iter().any(|part| self.is_lacking(&fate.group, *part, next))
+            };
+            let (first, rest): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(starts);
+            let plain = |some: Vec<(usize, &Next)>| -> Vec<Next> {
+                some.into_iter().map(|(_, next)| next.clone()).collect()
+            };
+            let (mut first, rest) = (plain(first), plain(rest));
+            first.sort_by_key(|(_, place)| *place);
+            if first.iter().any(|(_, place)| kept_out(*place)) {
+                continue;
             }
-            return fate;
+            let mut board = self.clone();
+            match board.begin(fate.clone(), &with, (first, rest), &kept_out, &mut most) {
+                Ok((left_out, found)) => {
+                    let standing = (left_out, found.missing, found.cost);
+                    if best.as_ref().is_none_or(|(least, ..)| standing < *least) {
+                        best = Some((standing, found, board));
+                    }
+                }
+                Err(tally) => tallies.push(tally),
+            }
+        }
+        let fit = most + self.running(&fate.group).len() as u32;
+        if let Some((_, found, board)) = best {
+            *self = board;
+            return Fate { fit, ..found };
+        }
+        let is_out = all.iter().any(|(_, place)| kept_out(*place));
+        let none = if is_out { Reason::QuotaExceeded } else { Reason::GroupIncomplete };
+        let told = tallies.iter().all(|tally| !tally.is_empty()) && fit == 0;
+        let first = tallies.into_iter().next().unwrap_or_else(|| BTreeMap::from([(none, 0)]));
+        (fate.fit, fate.tally) = (fit, if told { first } else { BTreeMap::new() });
+        fate
+    }
+
+    /// Whether a member is one that a part lacks.
+    fn is_lacking(&self, key: &GroupKey, part: u16, ((role, ..), (_, at)): &Next) -> bool {
+        let here = self.world.bound(key, usize::from(*role)) + at;
+        let mut least = self.world.groups[key].parts.all[usize::from(part)].least.iter();
+        least.any(|(of, least)| of == role && here < *least)
+    }
+
+    /// The parts that are whole once the members of these are there.
+    fn whole_with(&self, key: &GroupKey, with: &BTreeSet<u16>) -> BTreeSet<u16> {
+        let group = &self.world.groups[key];
+        let parts = &group.parts.all;
+        let has = |(role, least): &(u16, u32)| {
+            let role = usize::from(*role);
+            self.world.bound(key, role) >= (*least).min(group.roles[role].max)
+        };
+        let mut whole: BTreeSet<u16> = BTreeSet::new();
+        for at in (0..parts.len() as u16).rev() {
+            let part = &parts[usize::from(at)];
+            let is_under = |below: &&u16| parts[usize::from(**below)].under == Some(at);
+            let under = whole.iter().filter(is_under).count() as u32;
+            let own = with.contains(&at) || part.least.iter().all(has);
+            if own && !part.held && under >= part.fewest {
+                whole.insert(at);
+            }
+        }
+        whole
+    }
+
+    /// Every set of parts with which the group has enough, or a part that is not there, and of which none can
+    /// be left out; in order.
+    fn starts(&self, key: &GroupKey, of: Option<u16>) -> Vec<BTreeSet<u16>> {
+        let group = &self.world.groups[key];
+        let parts = &group.parts.all;
+        let all = || 0..parts.len() as u16;
+        let part = |at: u16| &parts[usize::from(at)];
+        let there = self.whole_with(key, &BTreeSet::new());
+        let enough = |with: &BTreeSet<u16>| {
+            let whole = self.whole_with(key, with);
+            let own = whole.iter().filter(|at| part(**at).under.is_none()).count();
+            of.map_or(own as u32 >= group.parts.fewest, |of| whole.contains(&of))
+        };
+        let lawful = |with: &BTreeSet<u16>| {
+            with.iter().all(|at| {
+                let with_it = |other: u16| with.contains(&other) || there.contains(&other);
+                let shared = |other: &u16| part(*other).shares_role(part(*at));
+                let comes =
+                    part(*at).under.is_none_or(with_it) && (0..*at).filter(shared).all(with_it);
+                !part(*at).held && !there.contains(at) && (of == Some(*at) || comes)
+            }) && of.is_none_or(|of| with.contains(&of) && with.iter().all(|at| *at >= of))
+        };
+        let of_bits = |bits: u32| all().filter(|at| bits >> at & 1 == 1).collect();
+        let sets = (0..1 << parts.len()).map(of_bits);
+        let sets: Vec<BTreeSet<u16>> = sets.filter(|with| lawful(with) && enough(with)).collect();
+        let least = |with: &&BTreeSet<u16>| {
+            !sets.iter().any(|other| other != *with && other.is_subset(with))
+        };
+        let mut least: Vec<BTreeSet<u16>> = sets.iter().filter(least).cloned().collect();
+        least.sort();
+        least
+    }
+
+    /// Starts with these parts, and takes what comes beyond. Answers how many parts are left out; or, where it
+    /// does not start, what the first member meets that fits nowhere.
+    fn begin(
+        &mut self,
+        mut fate: Fate,
+        with: &BTreeSet<u16>,
+        (first, rest): (Vec<Next>, Vec<Next>),
+        kept_out: &dyn Fn((usize, u32)) -> bool,
+        most: &mut u32,
+    ) -> Result<(usize, Fate), BTreeMap<Reason, u32>> {
+        let world = self.world;
+        let group = &world.groups[&fate.group];
+        let all = first.len() + rest.len();
+        let wanted: Vec<Wanted> = first.into_iter().map(|(wanted, _)| wanted).collect();
+        let (mut best, mut fit): (Best<'w>, u32) = (None, 0);
+        let of = wanted.len();
+        self.clone().fill(&fate.group, (&wanted, of, 0), &mut Vec::new(), &mut best, &mut fit);
+        *most = (*most).max(fit);
+        let Some((_, mut seats, board)) = best else {
+            let first = wanted.first().filter(|_| fit == 0);
+            return Err(first.and_then(|first| self.alone(group, first).err()).unwrap_or_default());
         };
         *self = board;
-        let all: Vec<Wanted> = wanted.iter().chain(&more).cloned().collect();
-        let more: Vec<Next> = more.into_iter().zip(places(&all).skip(wanted.len())).collect();
-        let (rest, mut full) = self.parts(&fate.group, more, &mut seats, &kept_out);
+        let (left_out, rest, mut full) = self.parts(&fate.group, with, rest, &mut seats, kept_out);
         // What is told of a part is not asked here.
         let mut told = !full.is_empty();
         for (next, place) in rest {
@@ -72,14 +186,14 @@ impl<'w> Board<'w> {
                 full.push(next.0);
             }
         }
-        fate.missing = (all.len() - seats.len()) as u32;
+        fate.missing = (all - seats.len()) as u32;
         fate.cost = seats.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
         fate.cost = self.priced(&fate.group, &seats, fate.cost).unwrap_or_default();
         if seats.is_empty() {
             fate.cost = Cost::default();
         }
         fate.seats = seats.into_iter().map(|(seat, _)| seat).collect();
-        fate
+        Ok((left_out, fate))
     }
 
     /// Who must start together, and who may come beyond.
@@ -105,46 +219,66 @@ impl<'w> Board<'w> {
         (wanted, more)
     }
 
-    /// Seats parts of a group, each of which is there whole or not at all. Answers who is left to come one
-    /// by one, and the roles of which nobody comes.
+    /// Seats the parts of a group beyond these, each of which is there whole or not at all. Answers how many
+    /// are left out, who is left to come one by one, and the roles of which nobody comes.
     fn parts(
         &mut self,
         key: &GroupKey,
+        with: &BTreeSet<u16>,
         mut more: Vec<Next>,
         seats: &mut Vec<(Seat, Cost)>,
         kept_out: &dyn Fn((usize, u32)) -> bool,
-    ) -> (Vec<Next>, Vec<u16>) {
-        let group = &self.world.groups[key];
-        let (mut there, mut closed) = (Vec::new(), Vec::new());
-        for part in &group.parts {
-            let is_of = |(wanted, (role, at)): &Next| {
-                let here = self.world.bound(key, *role) + at;
-                part.least.iter().any(|(of, least)| *of == wanted.0 && here < *least)
-            };
-            let (of, others): (Vec<Next>, Vec<Next>) = more.into_iter().partition(is_of);
-            more = others;
-            let roles = |of: &Part| of.least.iter().map(|(role, _)| *role).collect::<BTreeSet<_>>();
-            let base_is_there = there.iter().enumerate().all(|(at, there)| {
-                let before = &group.parts[at];
-                let is_base = part.after.is_some_and(|base| usize::from(base) == at);
-                *there || !is_base && roles(before).is_disjoint(&roles(part))
-            });
-            let mut whole = base_is_there && !of.iter().any(|(_, place)| kept_out(*place));
-            if whole {
-                let of: Vec<Wanted> = of.into_iter().map(|(wanted, _)| wanted).collect();
-                let (mut best, base) = (None, seats.len());
-                self.clone().fill(key, (&of, 0, base), &mut seats.clone(), &mut best, &mut 0);
-                whole = best.is_some();
-                if let Some((_, with, board)) = best {
-                    (*seats, *self) = (with, board);
+    ) -> (usize, Vec<Next>, Vec<u16>) {
+        let parts = &self.world.groups[key].parts.all;
+        let mut there = self.whole_with(key, &BTreeSet::new());
+        there.extend(with);
+        for (at, part) in (0..).zip(parts) {
+            if there.contains(&at) {
+                continue;
+            }
+            let shared = |other: &u16| parts[usize::from(*other)].shares_role(part);
+            let comes = part.under.is_none_or(|under| there.contains(&under))
+                && (0..at).filter(shared).all(|other| there.contains(&other));
+            let mut best: Best<'w> = None;
+            let mut chosen = BTreeSet::from([at]);
+            let ways = if comes { self.starts(key, Some(at)) } else { Vec::new() };
+            for way in ways {
+                let lacks = |next: &&Next| way.iter().any(|at| self.is_lacking(key, *at, next));
+                let of: Vec<&Next> = more.iter().filter(lacks).collect();
+                if of.iter().any(|(_, place)| kept_out(*place)) {
+                    continue;
+                }
+                let of: Vec<Wanted> = of.into_iter().map(|(wanted, _)| wanted.clone()).collect();
+                let (mut found, base) = (None, seats.len());
+                let members = of.len();
+                self.clone().fill(
+                    key,
+                    (&of, members, base),
+                    &mut seats.clone(),
+                    &mut found,
+                    &mut 0,
+                );
+                let cheaper = match (&found, &best) {
+                    (Some((cost, ..)), Some((least, ..))) => cost < least,
+                    (found, _) => found.is_some(),
+                };
+                if cheaper {
+                    (best, chosen) = (found, way);
                 }
             }
-            there.push(whole);
-            if !whole {
-                closed.extend(part.least.iter().map(|(role, _)| *role));
+            more.retain(|next| !chosen.iter().any(|at| self.is_lacking(key, *at, next)));
+            if let Some((_, with, board)) = best {
+                (*seats, *self) = (with, board);
+                there.extend(chosen);
             }
         }
-        (more, closed)
+        let left_out = |at: &u16| !there.contains(at);
+        let closed = |at: &u16| {
+            left_out(at) || parts[usize::from(*at)].under.is_some_and(|of| left_out(&of))
+        };
+        let all = || 0..parts.len() as u16;
+        let roles = |at: u16| parts[usize::from(at)].least.iter().map(|(role, _)| *role);
+        (all().filter(left_out).count(), more, all().filter(closed).flat_map(roles).collect())
     }
 
     /// Whether a member fits if it is looked at by itself; else each node under its reason.
@@ -194,20 +328,20 @@ impl<'w> Board<'w> {
         Ok(())
     }
 
-    /// Fills what is wanted from `at` on in every way, beside the first `base` seats; and leaves it out,
-    /// which tells how many fit.
+    /// Fills what is wanted in every way, beside the first `base` seats; and leaves it out, which tells how
+    /// many fit.
     fn fill(
         self,
         group: &GroupKey,
-        (wanted, at, base): (&[Wanted], usize, usize),
+        (wanted, of, base): (&[Wanted], usize, usize),
         seats: &mut Vec<(Seat, Cost)>,
         best: &mut Best<'w>,
         most: &mut u32,
     ) {
         *most = (*most).max(seats.len() as u32);
         let fact = &self.world.groups[group];
-        let Some((role, index, pod)) = wanted.get(at) else {
-            if seats.len() - base < wanted.len() {
+        if wanted.is_empty() {
+            if seats.len() - base < of {
                 return;
             }
             let new = seats[base..].iter();
@@ -217,26 +351,52 @@ impl<'w> Board<'w> {
                 *best = Some((cost, seats.clone(), self));
             }
             return;
-        };
-        let request = &fact.roles[usize::from(*role)].request;
-        let asker = Asker { request, priority: fact.priority, pod: pod.as_ref() };
-        let resolved = self.resolve(request, pod.as_ref()).ok();
-        for node in self.world.nodes.keys() {
-            let Some((asked, pinned)) = &resolved else { break };
-            let Ok(ways) = self.ways(asker, asked, pinned, node) else { continue };
-            for (cost, grants, volumes) in ways {
-                let mut with = self.clone();
-                let found = Found { node: node.clone(), grants, volumes, cost };
-                let (mut seat, cost) = with.take(request, pod.clone(), found);
-                (seat.role, seat.index) = (*role, *index);
-                seats.push((seat, cost));
-                if with.spans(group, seats).is_some() {
-                    with.fill(group, (wanted, at + 1, base), seats, best, most);
+        }
+        for next in self.next(group, wanted) {
+            let mut rest = wanted.to_vec();
+            let (role, index, pod) = rest.remove(next);
+            let request = &fact.roles[usize::from(role)].request;
+            let asker = Asker { request, priority: fact.priority, pod: pod.as_ref() };
+            let resolved = self.resolve(request, pod.as_ref()).ok();
+            for node in self.world.nodes.keys() {
+                let Some((asked, pinned)) = &resolved else { break };
+                let Ok(ways) = self.ways(asker, asked, pinned, node) else { continue };
+                for (cost, grants, volumes) in ways {
+                    let mut with = self.clone();
+                    let found = Found { node: node.clone(), grants, volumes, cost };
+                    let (mut seat, cost) = with.take(request, pod.clone(), found);
+                    (seat.role, seat.index) = (role, index);
+                    seats.push((seat, cost));
+                    if with.spans(group, seats).is_some() {
+                        with.fill(group, (&rest, of, base), seats, best, most);
+                    }
+                    seats.pop();
                 }
-                seats.pop();
             }
         }
-        self.fill(group, (wanted, at + 1, base), seats, best, most);
+        self.fill(group, (&wanted[1..], of, base), seats, best, most);
+    }
+
+    /// Who may come next of these: where pods of one role count for those of another, the first of each role.
+    fn next(&self, group: &GroupKey, wanted: &[Wanted]) -> Vec<usize> {
+        let roles = &self.world.groups[group].roles;
+        let of = |at: usize| &roles[usize::from(wanted[at].0)].request;
+        let means = |one: &Request, other: &Request| {
+            let near = one.near.iter();
+            let affinity =
+                near.clone().flat_map(|near| &near.affinity).map(|affinity| affinity.pods);
+            let spread = near.flat_map(|near| &near.spread).filter_map(|rule| rule.pods);
+            affinity.chain(spread).any(|pods| other.matched.contains(&pods))
+        };
+        let apart = |(one, other): (usize, usize)| {
+            wanted[one].0 != wanted[other].0 && means(of(one), of(other))
+        };
+        let mut pairs = (0..wanted.len()).flat_map(|one| (0..wanted.len()).map(move |o| (one, o)));
+        let first = |at: &usize| !wanted[..*at].iter().any(|one| one.0 == wanted[*at].0);
+        match pairs.any(apart) {
+            true => (0..wanted.len()).filter(first).collect(),
+            false => vec![0],
+        }
     }
 
     /// The members that run on nodes that are there: role, index and node.
