@@ -100,7 +100,7 @@ pub(crate) fn findings(world: &World, asked: &Plan) -> Vec<Finding> {
     let tries = half.iter().any(|one| one.waits);
     let whole = if tries { whole(world, &half) } else { Vec::new() };
     let nodes = world.nodes_len() as u64;
-    let mut bench = Bench { fork: None, world, asked, whole, nodes, steps: STEPS_MAX };
+    let mut bench = Bench { fork: None, world, asked, whole, nodes, steps: STEPS_MAX, open: false };
     let waits: Vec<Waits> = (0..half.len()).map(|at| bench.waits(&half, at)).collect();
     let circles = circles(&waits);
     let mut told: BTreeSet<usize> = BTreeSet::new();
@@ -260,6 +260,8 @@ struct Bench<'a> {
     nodes: u64,
     /// What may still be spent on tries.
     steps: u64,
+    /// A try since this was last looked at has found no answer.
+    open: bool,
 }
 
 impl Bench<'_> {
@@ -276,24 +278,34 @@ impl Bench<'_> {
         self.steps = self.steps.saturating_sub(steps);
         let options = &self.asked.options;
         let fork = self.fork.get_or_insert_with(|| Box::new(self.world.clone()));
+        // None where the search gave up.
         let starts = |world: &mut World| match verdict_first(world, &half.group, options) {
-            Some(Verdict::Placed { short, .. }) => half
-                .part
-                .as_ref()
-                .is_none_or(|part| short.is_none_or(|short| !short.parts.contains(part))),
-            Some(Verdict::Waits(_) | Verdict::Refused(_) | Verdict::GaveUp(..)) | None => false,
+            Some(Verdict::Placed { short, .. }) => Some(
+                half.part
+                    .as_ref()
+                    .is_none_or(|part| short.is_none_or(|short| !short.parts.contains(part))),
+            ),
+            Some(Verdict::GaveUp(..)) => None,
+            Some(Verdict::Waits(_) | Verdict::Refused(_)) | None => Some(false),
         };
-        if objects.is_empty() {
-            return Some(starts(fork));
-        }
-        let edit = Edit::Without { objects };
-        Some(fork.with_edit(&edit, "", starts).unwrap_or_default())
+        let found = match objects.is_empty() {
+            true => starts(fork),
+            false => {
+                let edit = Edit::Without { objects };
+                fork.with_edit(&edit, "", starts).unwrap_or(Some(false))
+            }
+        };
+        self.open |= found.is_none();
+        // What is not known is not said, and others are tried.
+        Some(found.unwrap_or_default())
     }
 
     /// For whom one of the groups waits.
     fn waits(&mut self, half: &[Half], at: usize) -> Waits {
         let mut waits = Waits::default();
+        self.open = false;
         waits.cut = half[at].waits && self.find_waits(half, at, &mut waits).is_none();
+        waits.cut |= self.open;
         waits
     }
 
@@ -345,8 +357,10 @@ impl Bench<'_> {
         if all.is_empty() {
             return Whole::Nothing;
         }
+        self.open = false;
         match self.starts(half, all.clone()) {
             None => return Whole::Unknown,
+            Some(false) if self.open => return Whole::Unknown,
             Some(false) => return Whole::Nothing,
             Some(true) => {}
         }

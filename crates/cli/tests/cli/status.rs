@@ -204,6 +204,25 @@ spec:
 "#;
 
 #[test]
+fn a_name_that_looks_like_a_number_is_masked_where_another_object_names_it() {
+    let objects = "\
+apiVersion: scheduling.k8s.io/v1alpha3
+kind: PodGroup
+metadata: {name: '1e1', namespace: default}
+spec: {schedulingPolicy: {gang: {minCount: 1}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default, labels: {team: e1}}
+spec: {schedulingGroup: {podGroupName: '1e1'}, containers: [{name: main}]}
+";
+    let ran = run_with(&["mask", "-f", "-"], objects).code(0);
+    for name in [": e1", ": 1e1", "\"e1\"", "\"1e1\"", "'1e1'"] {
+        assert!(!ran.out.contains(name), "{name} is in\n{}", ran.out);
+    }
+}
+
+#[test]
 fn a_secret_that_is_compared_is_masked_wherever_it_stands() {
     let ran = run_with(&["mask", "-f", "-"], SECRETS).code(0);
     for secret in ["zqsecret", "10.20.30.40", "6ba7b81", "00c04fd430c8", "phalanx.dev/note"] {

@@ -3,8 +3,9 @@
 //! What is not known here is hidden. A text stays by one of these rules alone: it is a word of the API
 //! in a field of such words; it names a kind, a driver, an attribute or a DeviceClass; it
 //! is a number, a time or a PCI address; it says what a product is ([`Reading`] tells); or an expression
-//! takes it apart. Of keys of labels and names of resources some words stay ([`keys`](super::keys)). Other
-//! keys of maps stay, but for annotations that nothing reads and StorageClasses in the keys of quotas.
+//! takes it apart. In a field that names another object it never stays, whatever it looks like. Of keys of
+//! labels and names of resources some words stay ([`keys`](super::keys)). Other keys of maps stay, but for
+//! annotations that nothing reads and StorageClasses in the keys of quotas.
 
 use phalanx_cel::{Place, Spelled};
 use phalanx_objects::Quantity;
@@ -84,6 +85,27 @@ const QUANTITIES: [&str; 10] = [
 
 /// Maps whose values are values of labels, and whose keys are their keys.
 const LABELS: [&str; 4] = ["labels", "matchLabels", "nodeSelector", "selector"];
+
+/// Fields that name another object, or a part of one.
+const REFERENCES: [&str; 17] = [
+    "claimName",
+    "cliqueNames",
+    "nodeName",
+    "nominatedNodeName",
+    "parentCompositePodGroupName",
+    "persistentVolumeName",
+    "podGroupName",
+    "podGroupNames",
+    "podSetGroupName",
+    "requestName",
+    "resourceClaimName",
+    "resourceClaimTemplateName",
+    "runtimeClassName",
+    "serviceAccountName",
+    "storageClassName",
+    "volumeAttributesClassName",
+    "volumeName",
+];
 
 /// Containers that a controller finds by these names.
 const CONTAINERS: [&str; 6] = ["jax", "node", "paddle", "pytorch", "tensorflow", "xgboost"];
@@ -255,6 +277,9 @@ impl Walk<'_> {
             "priorityClassName" => of_priority(text),
             "hostIP" => of_address(text),
             name if OPEN.contains(&name) => Act::Keep,
+            // As the name of what they name, whatever it looks like.
+            name if REFERENCES.contains(&name) => Act::Mask,
+            "parent" if above == "subGroups" => Act::Mask,
             _ if API_WORDS.contains(&text) => Act::Keep,
             _ => self.of_value(text),
         }
@@ -293,8 +318,12 @@ impl Walk<'_> {
     /// A value: numbers, times and what is known of products are no names; controllers tell yes from
     /// no by two words.
     fn of_value(&self, text: &str) -> Act {
+        // Kubernetes reads `e1` and `k` as quantities, too, of nothing.
+        let is_number = text.bytes().any(|byte| byte.is_ascii_digit())
+            && !text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && text.parse::<Quantity>().is_ok();
         let plain = matches!(text, "true" | "false")
-            || text.parse::<Quantity>().is_ok()
+            || is_number
             || text.parse::<jiff::Timestamp>().is_ok()
             || is_pci(text)
             || self.reading.is_fact(text);

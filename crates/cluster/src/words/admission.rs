@@ -194,7 +194,7 @@ pub(crate) fn why_exceeded(excess: &Excess) -> String {
             let who = match who {
                 Asker::Workload => "the workload asks",
                 Asker::Pod => "a pod asks",
-                Asker::Claims => "a pod's claims ask",
+                Asker::Claims => "claims that are still to be made ask",
             };
             let before = if before.is_zero() {
                 String::new()

@@ -73,7 +73,7 @@ pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole, anew: 
     }
     if of.cut && of.others.is_empty() {
         return format!(
-            "{} does not start. For whom it waits was not tried: too much had been tried for others.",
+            "{} does not start. For whom it waits is not known: to find it out would take too long.",
             part(of.half)
         );
     }
@@ -99,7 +99,7 @@ pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole, anew: 
         Whole::Several => said += " It starts once pods that run beside it have ended.",
     }
     if of.cut {
-        said += " Not all was tried: too much had been tried before.";
+        said += " Not all was tried: that would take too long.";
     }
     if anew {
         said += " What it holds itself keeps it where it is: once its own pods are ended it starts \
@@ -166,9 +166,9 @@ mod tests {
         let all = half_started(&waits_for(&a, vec![&b], false), false, &Whole::Nothing, false);
         assert!(!all.contains("tried"), "{all}");
         let some = half_started(&waits_for(&a, vec![&b], true), false, &Whole::Nothing, false);
-        assert!(some.ends_with("Not all was tried: too much had been tried before."), "{some}");
+        assert!(some.ends_with("Not all was tried: that would take too long."), "{some}");
         let none = half_started(&waits_for(&a, vec![], true), false, &Whole::Nothing, false);
-        assert!(none.contains("For whom it waits was not tried"), "{none}");
+        assert!(none.contains("For whom it waits is not known"), "{none}");
     }
 
     #[test]

@@ -34,20 +34,7 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
             "no node is in a domain of the level that {whose}{pods} must be in, so that {what}"
         );
     }
-    let fit = match &*facts.chosen {
-        [] => fit,
-        [one] => format!("{fit} if it starts with subgroup {one}, the nearest that was tried"),
-        all => {
-            let all: Vec<String> = all.iter().map(ToString::to_string).collect();
-            format!("{fit} if it starts with subgroups {}, the nearest that were tried", list(&all))
-        }
-    };
-    let runs = if facts.running == 1 { "runs" } else { "run" };
-    let fit = match facts.running {
-        0 => fit,
-        all if all == facts.fit => format!("{fit}, which {runs} there already"),
-        some => format!("{fit}, of which {some} {runs} already"),
-    };
+    let fit = format!("{fit}{}{}", running(facts), chosen(facts));
     let role = words.role.as_ref().map(|role| format!(" (a {role})")).unwrap_or_default();
     // What the rows after this one say is of that pod, with the others where they would be.
     let slice = facts.segment.as_ref().map_or_else(String::new, |slice| {
@@ -81,10 +68,42 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
     format!("{fit}, and the group starts whole or not at all{next}")
 }
 
+/// Which of the members that fit together run already, for the end of a clause.
+fn running(facts: &GroupFacts) -> String {
+    let runs = if facts.running == 1 { "runs" } else { "run" };
+    match facts.running {
+        0 => String::new(),
+        all if all == facts.fit => format!(", which {runs} there already"),
+        some => format!(", of which {some} {runs} already"),
+    }
+}
+
+/// With which subgroups so many members fit, for the end of a clause; nothing where there is no choice.
+fn chosen(facts: &GroupFacts) -> String {
+    let comma = if facts.running == 0 { "" } else { "," };
+    match &*facts.chosen {
+        [] => String::new(),
+        [one] => {
+            format!("{comma} if the group starts with subgroup {one}, the nearest that was tried")
+        }
+        all => {
+            let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+            format!(
+                "{comma} if the group starts with subgroups {}, the nearest that were tried",
+                list(&all)
+            )
+        }
+    }
+}
+
 /// That too few pods of a group are there, or of a subgroup of it: `it needs 2 pods, of which 1 is there`.
 pub(crate) fn too_few(part: Option<&str>, needs: u64, there: u64) -> String {
-    let whose = part.map_or_else(|| "it".to_owned(), |part| format!("its subgroup {part}"));
-    format!("{whose} needs {}, {}", count(needs, "pod", "pods"), of_which(needs, there))
+    format!("{} needs {}, {}", who(part), count(needs, "pod", "pods"), of_which(needs, there))
+}
+
+/// A group, or a subgroup of it, as it begins a clause.
+fn who(part: Option<&str>) -> String {
+    part.map_or_else(|| "it".to_owned(), |part| format!("its subgroup {part}"))
 }
 
 /// That a group of groups has too few of them: `it needs 2 groups, of which 1 is there`.
@@ -102,8 +121,13 @@ fn of_which(needs: u64, there: u64) -> String {
     }
 }
 
-/// That too few subgroups have the pods that they need; `first` says it of one of them.
-pub(crate) fn too_few_parts(needs: u32, of: usize, enough: usize, first: &str) -> String {
+/// That too few subgroups of a group, or of a subgroup of it, have the pods that they need: how many it needs,
+/// of how many, and how many have enough. `first` says what one of them lacks.
+pub(crate) fn too_few_parts(
+    part: Option<&str>,
+    (needs, of, enough): (u32, usize, usize),
+    first: &str,
+) -> String {
     let subgroups = count(of as u64, "subgroup", "subgroups");
     let enough = match enough {
         0 => "none has enough pods".to_owned(),
@@ -111,12 +135,12 @@ pub(crate) fn too_few_parts(needs: u32, of: usize, enough: usize, first: &str) -
         some => format!("{some} have enough pods"),
     };
     let first = if first.is_empty() { String::new() } else { format!(": {first}") };
-    format!("it needs {needs} of its {subgroups}, of which {enough}{first}")
+    format!("{} needs {needs} of its {subgroups}, of which {enough}{first}", who(part))
 }
 
-/// That a subgroup waits for one that it is under and that can't start.
-pub(crate) fn comes_after(part: &str, base: &str) -> String {
-    format!("its subgroup {part} comes after {base}, of which too few pods are there")
+/// That a subgroup waits for one above it of which too few pods are there.
+pub(crate) fn comes_after(part: &str, lacking: &str) -> String {
+    format!("its subgroup {part} comes after {lacking}, of which too few pods are there")
 }
 
 /// Pods that are alike, as those of one role of a group: the first by name, or the role.

@@ -129,7 +129,8 @@ fn grow_in_parts(group: &mut Group, chance: &mut Chance) {
                     parts.all.iter_mut().for_each(|part| part.under = Some(0));
                     parts.all.insert(0, above);
                 }
-                parts.fewest = 1;
+                // A part without roles of its own may be one that need not start.
+                parts.fewest = u32::from(at != 5 || chance.percent(50));
             }
         }
     }

@@ -242,24 +242,34 @@ impl Reader<'_> {
         }
     }
 
-    /// Says that the API server refused what was asked of it, if a Status says so.
+    /// Says that the API server did not give what it was asked for, if a Status says so.
     fn refusal(&mut self, status: &Node) -> bool {
         let text = |key| status.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
         if text("status") == Some("Success") {
             return false;
         }
-        let code = status.get("code").map(|code| &code.value);
-        let code = match code {
-            Some(tree::Value::Int(code)) => format!(" (code {code})"),
-            Some(_) | None => String::new(),
+        let code = match status.get("code").map(|code| &code.value) {
+            Some(tree::Value::Int(code)) => Some(code.to_string()),
+            Some(_) | None => None,
         };
+        let is_refused = match code.as_deref() {
+            Some(code) => matches!(code, "401" | "403"),
+            None => matches!(text("reason"), Some("Unauthorized" | "Forbidden")),
+        };
+        let code = code.map_or_else(String::new, |code| format!(" (code {code})"));
         let why = text("message")
             .or_else(|| text("reason"))
             .map_or_else(String::new, |why| format!(": {}", why.trim_end_matches('.')));
-        let message = format!(
-            "The API server refused what it was asked for here{code}{why}. What it would have given is \
-             missing from the input; ask for it again with the rights that it takes."
-        );
+        let message = match is_refused {
+            true => format!(
+                "The API server refused what it was asked for here{code}{why}. What it would have given is \
+                 missing from the input; ask for it again with the rights that it takes."
+            ),
+            false => format!(
+                "The API server answered with an error here{code}{why}. What it was asked for is missing \
+                 from the input; ask for it again."
+            ),
+        };
         self.problem(status.place, &[], None, message);
         true
     }

@@ -792,6 +792,10 @@ fn what_the_api_server_refused_is_missing() {
     assert_eq!(items(yaml.as_bytes()), [first]);
     let done = json.replace("Failure", "Success");
     assert_eq!(items(done.as_bytes()), ["1 unknown v1 Status"]);
+    let gone = json.replace("Unauthorized", "Expired").replace("401", "410");
+    let told = "The API server answered with an error here (code 410): Expired. What it was asked for is \
+                missing from the input; ask for it again.";
+    assert_eq!(items(gone.as_bytes()), [format!("1:1 : {told}")]);
 }
 
 #[test]

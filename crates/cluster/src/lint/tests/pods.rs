@@ -58,7 +58,7 @@ fn admission() -> Vec<Case> {
             "",
             &[
                 "would refuse a claim of the pod, and the pod would wait",
-                "a pod's claims ask for 2",
+                "claims that are still to be made ask for 2",
             ],
             claimed,
             (

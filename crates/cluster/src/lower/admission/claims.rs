@@ -57,10 +57,10 @@ impl Lowering {
         name: &str,
         claim: &VolumeClaim,
     ) -> Option<String> {
-        if let Some((_, why)) = unfit_to_come(claim) {
-            return Some(format!("of the claim {name}, {why}"));
+        match unfit_to_come(claim) {
+            Some((_, why)) => Some(format!("of the claim {name}, {why}")),
+            None => self.out_of_range(namespace, name, claim),
         }
-        self.out_of_range(namespace, name, claim)
     }
 
     /// The bound of a LimitRange that a claim that is not made yet does not keep, for a sentence.
@@ -76,13 +76,11 @@ impl Lowering {
     pub(in crate::lower) fn refused_claims(&self) -> Vec<Finding> {
         let mut all = Vec::new();
         for (key, (header, claim)) in &self.storage.claims {
-            let Some(why) = self.claim_refused(&key.0.namespace, &key.0.name, claim) else {
-                continue;
-            };
-            let unfit = unfit_to_come(claim);
-            let why = unfit.map_or(why, |(_, why)| why.to_owned());
+            let unfit = unfit_to_come(claim).map(|(field, why)| (field, why.to_owned()));
+            let range = || self.out_of_range(&key.0.namespace, &key.0.name, claim);
+            let refused = unfit.or_else(|| Some((CLAIM_SIZE, range()?)));
+            let Some((field, why)) = refused else { continue };
             let message = format!("The API server would refuse the claim: {why}.");
-            let field = unfit.map_or(CLAIM_SIZE, |(field, _)| field);
             let note = (Severity::Error, format!("spec.{field}"), message);
             let reference = object(Kind::PersistentVolumeClaim, &key.0);
             all.extend(findings(&reference, &header.source, vec![note]));

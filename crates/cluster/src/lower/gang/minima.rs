@@ -1,7 +1,7 @@
 //! How many pods of each role of a gang must start, what of it comes in parts beyond them, and what is not
 //! there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_engine::{Name, Part as Beyond, Parts, Reason};
 
@@ -254,30 +254,41 @@ impl Minima {
         standings: &[Standing],
         roles: &[Vec<usize>],
     ) {
-        let mut lacks: Vec<Option<String>> = Vec::with_capacity(standings.len());
+        let gates = gates_of(spec, drafts, standings, roles);
+        // By unit what holds it, and the unit that lacks pods where that is why.
+        let mut holds: Vec<Option<(Reason, String, Option<&Name>)>> =
+            Vec::with_capacity(standings.len());
         for (at, (unit, standing)) in spec.units.all.iter().zip(standings).enumerate() {
-            let base = unit
-                .under
-                .map(usize::from)
-                .filter(|base| lacks.get(*base).is_some_and(Option::is_some));
-            let base = base.and_then(|base| spec.units.all.get(base));
-            let lack =
-                standing.lack.clone().or_else(|| Some(words::comes_after(&unit.name, &base?.name)));
+            let base = unit.under.and_then(|base| holds.get(usize::from(base))?.as_ref());
             let gated = standing.gated && !self.is_gated;
+            let hold = match (&standing.lack, base) {
+                (Some(lack), _) => Some((Reason::GroupIncomplete, lack.clone(), Some(&unit.name))),
+                (None, Some((reason, _, Some(lacking)))) => {
+                    Some((*reason, words::comes_after(&unit.name, lacking), Some(*lacking)))
+                }
+                (None, Some((.., None)) | None) if gated => {
+                    Some((Reason::Gated, joined(&gates[at]), None))
+                }
+                (None, base) => base.cloned(),
+            };
             if let Some(part) = self.parts.all.get_mut(at) {
-                part.held = lack.is_some() || gated;
+                let lacks = hold.as_ref().is_some_and(|(.., lacking)| lacking.is_some());
+                part.held = gated || lacks;
             }
             for role in &roles[at] {
-                let gates = drafts.get(*role).map_or(&[][..], |draft| &draft.gates);
-                let gates: Vec<String> = gates.iter().map(ToString::to_string).collect();
-                let kept = match &lack {
-                    Some(lack) => Some((Reason::GroupIncomplete, lack.clone())),
-                    None if self.is_gated || gates.is_empty() => None,
-                    None => Some((Reason::Gated, gates.join(", "))),
+                let own = drafts.get(*role).map_or(&[][..], |draft| &draft.gates);
+                let kept = match &hold {
+                    Some((Reason::GroupIncomplete, lack, _)) => {
+                        Some((Reason::GroupIncomplete, lack.clone()))
+                    }
+                    Some(_) | None if self.is_gated => None,
+                    Some(_) | None if !own.is_empty() => Some((Reason::Gated, joined(own))),
+                    Some((reason, text, _)) => Some((*reason, text.clone())),
+                    None => None,
                 };
                 self.kept_out.extend(kept.map(|kept| (*role, kept)));
             }
-            lacks.push(lack);
+            holds.push(hold);
         }
     }
 
@@ -302,6 +313,36 @@ impl Minima {
     }
 }
 
+/// By unit the gates of its pods that wait, and of those of the units under it that a gate holds.
+fn gates_of(
+    spec: &Spec,
+    drafts: &[Draft],
+    standings: &[Standing],
+    roles: &[Vec<usize>],
+) -> Vec<BTreeSet<Name>> {
+    let own = |roles: &Vec<usize>| {
+        let waiting = roles.iter().filter_map(|role| drafts.get(*role));
+        let waiting = waiting.filter(|draft| !draft.line.running);
+        waiting.flat_map(|draft| draft.gates.iter().cloned()).collect()
+    };
+    let mut gates: Vec<BTreeSet<Name>> = roles.iter().map(own).collect();
+    for (at, (unit, standing)) in spec.units.all.iter().zip(standings).enumerate().rev() {
+        let Some(base) = unit.under.filter(|_| standing.lack.is_none() && standing.gated) else {
+            continue;
+        };
+        let of = gates.get(at).cloned().unwrap_or_default();
+        if let Some(base) = gates.get_mut(usize::from(base)) {
+            base.extend(of);
+        }
+    }
+    gates
+}
+
+/// Gates by name.
+fn joined<'n>(gates: impl IntoIterator<Item = &'n Name>) -> String {
+    gates.into_iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
+}
+
 /// What those under a unit, or under none, come to: so many as are needed of them, those of which the fewest
 /// pods are missing.
 fn chosen(spec: &Spec, standings: &[Standing], of: Option<u16>) -> Standing {
@@ -318,7 +359,10 @@ fn chosen(spec: &Spec, standings: &[Standing], of: Option<u16>) -> Standing {
     may.sort_by_key(|one| (one.missing, one.needs));
     if may.len() < fewest as usize {
         let first = under().find_map(|one| one.lack.as_deref()).unwrap_or_default();
-        chosen.lack = Some(words::too_few_parts(fewest, under().count(), may.len(), first));
+        let unit = of.and_then(|at| spec.units.all.get(usize::from(at)));
+        let part = unit.map(|unit| unit.name.as_str());
+        let (all, enough) = (under().count(), may.len());
+        chosen.lack = Some(words::too_few_parts(part, (fewest, all, enough), first));
     }
     chosen.gated = may.iter().filter(|one| one.may_start(true)).count() < fewest as usize;
     // Those of which too few pods are there are missing all the same.

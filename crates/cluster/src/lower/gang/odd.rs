@@ -113,9 +113,9 @@ fn uneven(wish: &Wish, size: u32, pods: u32) -> Option<Note> {
 /// Who names a group by the marks of its pods alone.
 fn namer(field: &str) -> &'static str {
     if field.contains("kueue.x-k8s.io/pod-group-name") {
-        "pods of Kueue's pod group"
+        "a pod group of Kueue"
     } else if field.contains("koordinator.sh/") || field.contains("scheduling.sigs.k8s.io/") {
-        "pods of Koordinator's gang"
+        "a gang of Koordinator"
     } else {
         "a group of a LeaderWorkerSet"
     }
@@ -183,8 +183,7 @@ impl Lowering {
                 let why = match roles.as_slice() {
                     [(one, first), (other, second)] => {
                         if places(first) != places(second) {
-                            "that says otherwise in one pod set than in the other where pods are to be"
-                                .to_owned()
+                            "that places its two pod sets differently".to_owned()
                         } else if pods(one) > 1 && pods(other) > 1 {
                             "of two pod sets of which neither is a single pod".to_owned()
                         } else {

@@ -51,12 +51,14 @@ pub(super) struct Ascent {
     pub(super) names: Vec<Name>,
     /// The one that is met again, where they go in a circle.
     again: Option<Name>,
+    /// There are more above the last.
+    cut: bool,
 }
 
 impl Objects {
     /// Follows the parents of a PodGroup.
     pub(super) fn ascent(&self, group: &Scoped) -> Ascent {
-        let mut ascent = Ascent { names: Vec::new(), again: None };
+        let mut ascent = Ascent { names: Vec::new(), again: None, cut: false };
         let mut next = self.pod_group_parent(group).map(Name::new);
         while let Some(name) = next.take() {
             if ascent.names.contains(&name) {
@@ -64,6 +66,7 @@ impl Objects {
                 break;
             }
             if ascent.names.len() >= CLIMB_MAX {
+                ascent.cut = true;
                 break;
             }
             let parent = self.composite_spec(&group.namespace, &name);
@@ -142,7 +145,7 @@ impl Lowering {
         };
         for group in self.objects.groups_below(&key.object) {
             all.extend(self.refused_object(SchedulingKind::PodGroup, &group));
-            let Ascent { names, again } = self.objects.ascent(&group);
+            let Ascent { names, again, cut } = self.objects.ascent(&group);
             for name in &names {
                 if seen.insert(name.clone()) {
                     let (_, scoped) = composite(name);
@@ -163,29 +166,47 @@ impl Lowering {
                     let field = PARENT.to_owned();
                     all.push(Refused { about, field, by: "kube-scheduler", why });
                 }
-            } else if names.len() >= LEVELS_MAX {
-                let above: Vec<String> = names.iter().map(ToString::to_string).collect();
+            } else if let Some((is_refused, why)) = self.too_deep(&group, &names, cut) {
                 let about = object(Kind::Scheduling(SchedulingKind::PodGroup), &group);
-                let deep = format!(
-                    "{} CompositePodGroups are above it ({}), and Kubernetes allows {LEVELS_MAX} levels \
-                     of groups, the PodGroup among them",
-                    if again.is_some() { "many".to_owned() } else { names.len().to_string() },
-                    words::list(&above)
-                );
-                if names.len() > ABOVE_MAX {
-                    let field = PARENT.to_owned();
-                    all.push(Refused { about, field, by: "kube-scheduler", why: deep });
+                let field = PARENT.to_owned();
+                if is_refused {
+                    all.push(Refused { about, field, by: "kube-scheduler", why });
                 } else {
-                    let message = format!(
-                        "Too deep: {deep}. kube-scheduler places such a group as long as none of those \
-                         above names a level of topology."
-                    );
-                    let note = (Severity::Warning, PARENT.to_owned(), message);
-                    spec.told.push((about, note));
+                    spec.told.push((about, (Severity::Warning, field, why)));
                 }
             }
         }
         all
+    }
+
+    /// That more groups of groups are above a PodGroup than Kubernetes allows: whether kube-scheduler places
+    /// nothing of it, and in words. Up to four of them it looks no further up than from a group that names a
+    /// level of topology, so that only that of the topmost is too deep for it.
+    fn too_deep(&self, group: &Scoped, above: &[Name], cut: bool) -> Option<(bool, String)> {
+        let top = above.last().filter(|_| above.len() >= LEVELS_MAX)?;
+        let more = if cut { "more than " } else { "" };
+        let (count, nearest) = (above.len(), if cut { "the nearest are " } else { "" });
+        let above: Vec<String> = above.iter().map(ToString::to_string).collect();
+        let deep = format!(
+            "{more}{count} CompositePodGroups are above it ({nearest}{}), and Kubernetes allows \
+             {LEVELS_MAX} levels of groups, the PodGroup among them",
+            words::list(&above)
+        );
+        if cut || count > ABOVE_MAX {
+            return Some((true, deep));
+        }
+        let constraints = self.objects.composite_spec(&group.namespace, top);
+        let constraints = constraints.and_then(|of| of.scheduling_constraints.as_ref());
+        Some(match constraints.is_some_and(|of| !of.topology.is_empty()) {
+            true => (true, format!("{deep}; and {top}, the topmost, names a level of topology")),
+            false => {
+                let message = format!(
+                    "Too deep: {deep}. kube-scheduler places such a group as long as {top}, the topmost, \
+                     names no level of topology."
+                );
+                (false, message)
+            }
+        })
     }
 }
 
@@ -201,7 +222,7 @@ fn group(of: &PodGroupSpec, members: &str) -> Vec<(String, String)> {
         (true, false) | (false, true) => {}
         (true, true) => add(
             "spec.schedulingPolicy",
-            format!("it has both basic and gang, which say otherwise how its {members} start"),
+            format!("it has both basic and gang, which say differently how its {members} start"),
         ),
         (false, false) => add(
             "spec.schedulingPolicy",

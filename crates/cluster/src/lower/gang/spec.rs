@@ -46,12 +46,12 @@ pub(super) struct Spec {
     pub(super) told: Vec<Told>,
 }
 
-/// A group below a group of groups: what it is under, unless that is the first of all; what it says; and
-/// whether pods are in it.
-type Below<'o> = (Option<Name>, &'o PodGroupSpec, bool);
+/// A group below a group of groups: its name, and whether pods are in it. One of groups may have the name of
+/// one of pods.
+type Member = (Name, bool);
 
-/// All of them by name.
-type Tree<'o> = BTreeMap<Name, Below<'o>>;
+/// All of them: the group of groups that each is under, unless that is the first of all; and what it says.
+type Tree<'o> = BTreeMap<Member, (Option<Name>, &'o PodGroupSpec)>;
 
 /// What is said of a part of a gang.
 #[derive(Clone, Debug, Default)]
@@ -187,21 +187,16 @@ impl Lowering {
         spec.notes = notes;
         spec.is_each = fewest.is_none();
         let (all, below) = self.below(key, &groups);
-        let names: Vec<&Name> = all.keys().collect();
-        let node =
-            |(name, (parent, of, is_group)): (&Name, &(Option<Name>, &PodGroupSpec, bool))| {
-                let gang = of.scheduling_policy.gang.as_ref();
-                // Without a gang policy one is enough.
-                let at_once =
-                    gang.map_or(1, |gang| u32::try_from(gang.min_group_count).unwrap_or(0).max(1));
-                Node {
-                    name: name.clone(),
-                    parent: parent
-                        .as_ref()
-                        .and_then(|parent| names.iter().position(|n| *n == parent)),
-                    fewest: Some(at_once).filter(|_| !is_group),
-                }
-            };
+        let at = |parent: &Name| all.keys().position(|(name, pods)| !pods && name == parent);
+        let node = |((name, is_group), (parent, of)): (&Member, &(Option<Name>, &PodGroupSpec))| {
+            // Without a gang policy one is enough; what is odd is told below.
+            let at_once = below_minimum(of, false, &mut Vec::new()).unwrap_or(1);
+            Node {
+                name: name.clone(),
+                parent: parent.as_ref().and_then(at),
+                fewest: Some(at_once).filter(|_| !is_group),
+            }
+        };
         let nodes: Vec<Node> = all.iter().map(node).collect();
         let fewest = fewest.unwrap_or(0);
         let own = nodes.iter().filter(|node| node.parent.is_none()).count();
@@ -209,7 +204,7 @@ impl Lowering {
             spec.few = Some(words::too_few_groups(fewest, own));
         }
         spec.units = units(Some(fewest), &nodes);
-        for ((name, (parent, of, is_group)), unit) in all.iter().zip(&spec.units.of) {
+        for (((name, is_group), (parent, of)), unit) in all.iter().zip(&spec.units.of) {
             let kind = match is_group {
                 true => SchedulingKind::PodGroup,
                 false => SchedulingKind::CompositePodGroup,
@@ -245,16 +240,15 @@ impl Lowering {
             let parents = self.objects.parents(scoped);
             let parents = parents.into_iter().take_while(|name| *name != key.object.name);
             let parents: Vec<Name> = parents.collect();
-            all.insert(scoped.name.clone(), (parents.first().cloned(), &of.spec, true));
+            all.insert((scoped.name.clone(), true), (parents.first().cloned(), &of.spec));
             for (at, parent) in parents.iter().enumerate() {
                 below.entry(parent.clone()).or_default().push(scoped.name.clone());
                 let object = Scoped { namespace: namespace.clone(), name: parent.clone() };
                 let record = &(SchedulingKind::CompositePodGroup, object);
                 let record = self.objects.scheduling.get(record).map(|record| &*record.object);
                 if let Some(Scheduling::CompositePodGroup(of)) = record {
-                    // A group of the same name stands for itself.
-                    let known = (parents.get(at + 1).cloned(), &of.spec, false);
-                    all.entry(parent.clone()).or_insert(known);
+                    let known = (parents.get(at + 1).cloned(), &of.spec);
+                    all.entry((parent.clone(), false)).or_insert(known);
                 }
             }
         }
@@ -460,8 +454,12 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
             }
             known += 1;
         }
-        // What is to be whole has a pod.
-        let min = number(sub.min_member).or(unit.map(|_| 1)).filter(|_| is_leaf);
+        // What is there whole or not at all has a pod.
+        let min = match unit {
+            Some(_) => Some(number(sub.min_member).unwrap_or(1).max(1)),
+            None => number(sub.min_member),
+        };
+        let min = min.filter(|_| is_leaf);
         let wishes = kai_wishes(sub.topology_constraint.as_ref(), &field);
         parts.push(Part { names, min, unit: *unit, wishes });
     }

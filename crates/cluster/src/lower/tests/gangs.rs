@@ -93,6 +93,55 @@ fn groups_of_groups_are_as_deep_as_kubernetes_goes() {
     assert!(told(&world)[0].contains("Too deep: 4 CompositePodGroups"), "{:?}", told(&world));
     assert!(world.group("compositepodgroup", "c1").expect("a gang").roles[0].admits.is_none());
     assert_eq!(told(&World::of(&chain(3))), Vec::<String>::new());
+    // Of more than are followed the eighth stands for the first.
+    for many in [9, 20] {
+        let last = format!("c{}", many - 7);
+        let told = [at, "more than 8 CompositePodGroups are above it (the nearest are c"];
+        refuses(&chain(many), "compositepodgroup", &last, &told);
+    }
+    refuses(&chain(8), "compositepodgroup", "c1", &[at, ": 8 CompositePodGroups are above it (c8"]);
+}
+
+#[test]
+fn of_four_groups_of_groups_the_topmost_names_no_level() {
+    let at = "PodGroup default/g spec.parentCompositePodGroupName";
+    let named = |which: &str| {
+        let each = |(name, parent): (&str, &str)| {
+            let text = composite(name, parent);
+            match name == which {
+                true => text.replace(
+                    "schedulingPolicy",
+                    "schedulingConstraints: {topology: [{key: a}]}, schedulingPolicy",
+                ),
+                false => text,
+            }
+        };
+        let all = [("c1", ""), ("c2", "c1"), ("c3", "c2"), ("c4", "c3")].map(each);
+        all.concat() + &under("c4") + &member()
+    };
+    let words = [at, "Refused by kube-scheduler", "c1, the topmost, names a level of topology"];
+    refuses(&named("c1"), "compositepodgroup", "c1", &words);
+    let told = told(&World::of(&named("c2")));
+    assert!(told.iter().any(|told| told.contains("Too deep: 4 CompositePodGroups")), "{told:?}");
+    assert!(!told.iter().any(|told| told.contains("Refused")), "{told:?}");
+}
+
+#[test]
+fn a_podgroup_may_have_the_name_of_what_it_is_under() {
+    let text = composite("serve", "") + &composite("g", "serve") + &under("g") + &member();
+    let text = text + &composite("west", "serve");
+    let lone = object(
+        UPSTREAM,
+        "PodGroup",
+        "w",
+        "{parentCompositePodGroupName: west, schedulingPolicy: {gang: {minCount: 1}}}",
+    );
+    let world = World::of(&(text + &lone));
+    let group = world.group("compositepodgroup", "serve").expect("a gang");
+    assert!(group.roles[0].admits.is_none());
+    let parts: Vec<(&str, Option<u16>, usize)> =
+        group.parts.all.iter().map(|p| (p.name.as_str(), p.under, p.least.len())).collect();
+    assert_eq!(parts, [("g", None, 1), ("west", None, 0)]);
 }
 
 #[test]
@@ -213,7 +262,7 @@ fn a_podset_group_is_of_two_pod_sets_that_wish_alike() {
     for (first, second, word) in [
         ((racks, 1), ("", 3), "that 1 pod set has, for it takes exactly two"),
         ((racks, 2), (racks, 3), "of which neither is a single pod"),
-        ((racks, 1), (blocks, 3), "that says otherwise in one pod set"),
+        ((racks, 1), (blocks, 3), "that places its two pod sets differently"),
     ] {
         let told = of(first, second);
         assert!(told.len() == 1 && told[0].contains(word), "{word}: {told:?}");

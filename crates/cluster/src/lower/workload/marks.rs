@@ -348,18 +348,17 @@ impl Reader<'_> {
     fn layered(&mut self, layers: &[Layer]) -> Vec<Note> {
         let mut doubts = Vec::new();
         let at = self.annotation_field(LAYERS).to_string();
-        let mut doubt = |why: String, then: &str| {
-            let message = format!("Kueue refuses slices within slices {why}. {then}");
+        let mut doubt = |why: String| {
+            let message = format!("Kueue refuses slices within slices {why}. Here each is kept.");
             doubts.push((Severity::Warning, at.clone(), message));
         };
-        let kept = "Here each is kept.";
         for key in ["kueue.x-k8s.io/podset-slice-required-topology", SLICE_SIZE] {
             if self.annotation(key).is_some() {
-                doubt(format!("beside the annotation {key}"), kept);
+                doubt(format!("beside the annotation {key}"));
             }
         }
         if layers.len() > LAYERS_MAX {
-            doubt(format!("of more than {LAYERS_MAX} layers"), kept);
+            doubt(format!("of more than {LAYERS_MAX} layers"));
         }
         let pairs = layers.iter().zip(layers.iter().skip(1));
         for (outer, inner) in pairs.clone() {
@@ -368,14 +367,14 @@ impl Reader<'_> {
                     "whose sizes do not divide: slices of {} pods do not come out even in slices of {}",
                     outer.size, inner.size
                 );
-                doubt(why, kept);
+                doubt(why);
             }
         }
         let again = |(at, layer): &(usize, &Layer)| {
             layers.iter().take(*at).any(|other| other.topology == layer.topology)
         };
         if let Some((_, layer)) = layers.iter().enumerate().find(again) {
-            doubt(format!("that name the level {} twice", layer.topology), kept);
+            doubt(format!("that name the level {} twice", layer.topology));
         }
         doubts
     }

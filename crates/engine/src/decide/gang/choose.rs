@@ -1,5 +1,5 @@
 //! Which parts of a group start with it, where not all of them must: every choice that is enough, and of
-//! parts that are alike only the first.
+//! parts that are alike only the first ones.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) struct Choices {
     there: Vec<bool>,
     /// By part, whether nothing but room may keep it out.
     open: Vec<bool>,
-    /// By part, the first that is like it.
+    /// By part, its kind: one of those that are like it stands for all.
     kinds: Vec<usize>,
     /// Members that wait.
     members: usize,
@@ -116,6 +116,17 @@ impl Choices {
         let before = self.parts.all.iter().take(usize::from(at)).enumerate();
         part.under.is_none_or(|under| is_there(usize::from(under)))
             && before.filter(|(_, other)| other.shares_role(part)).all(|(at, _)| is_there(at))
+    }
+
+    /// All parts below one, in order.
+    pub(super) fn below(&self, at: u16) -> Way {
+        let mut below = Way::new();
+        for (part, of) in (0_u16..).zip(&self.parts.all) {
+            if of.under.is_some_and(|under| under == at || below.contains(&under)) {
+                below.push(part);
+            }
+        }
+        below
     }
 
     /// Whether nothing but room may keep a part out, those under it aside.
@@ -276,7 +287,7 @@ impl Trial<'_> {
         choices
     }
 
-    /// By part the first that is like it.
+    /// By part its kind: one of those that are like it stands for all.
     fn kinds(
         &self,
         slot: u32,

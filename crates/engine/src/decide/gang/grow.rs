@@ -1,6 +1,7 @@
 //! What a group has beyond the members that must start together: parts of it, each whole or not at all,
 //! and then single members as far as there is room.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::trial::{Opening, Trial};
@@ -19,6 +20,8 @@ pub(super) struct Told {
     /// Who is missing, by role, and why; the first is told of the whole group.
     whys: Vec<(u16, Arc<Why>)>,
     parts: Vec<Name>,
+    /// Why parts that are left out are, by index, where something is known of it.
+    accounts: BTreeMap<u16, Arc<Why>>,
     unproven: bool,
 }
 
@@ -31,6 +34,10 @@ impl Told {
     /// How many parts and members are missing.
     pub(super) fn left_out(&self) -> (usize, u32) {
         (self.parts.len(), self.missing)
+    }
+
+    fn tells_of(&self, role: u16) -> bool {
+        self.whys.iter().any(|(of, _)| *of == role)
     }
 
     /// Why the first of them is, if any is.
@@ -81,13 +88,22 @@ impl Trial<'_> {
             } else {
                 told.unproven |= may;
             }
+            self.left_out(slot, (choices, at), &rest, &mut told);
             let before = rest.len();
             rest.retain(|opening| !is_lacking(opening, &choices.lacks(&[at])));
             told.missing += (before - rest.len()) as u32;
             told.parts.push(part.name.clone());
         }
-        let mut full = lacking(choices, &there);
+        let lacking = lacking(choices, &there);
+        let mut full: Vec<u16> = lacking.iter().map(|(role, _)| *role).collect();
         for opening in &rest {
+            let of_part = lacking.iter().find(|(role, _)| *role == opening.role);
+            if let Some((_, part)) = of_part.filter(|_| !told.tells_of(opening.role)) {
+                let account = told.accounts.get(part).cloned();
+                let one = std::slice::from_ref(opening);
+                let why = account.unwrap_or_else(|| self.none_to_choose(slot, one));
+                told.whys.push((opening.role, why));
+            }
             if !full.contains(&opening.role) {
                 let kept_out = self.kept_out(slot, opening);
                 match kept_out.map_or_else(|| self.one_more(slot, opening, spans), Err) {
@@ -104,6 +120,35 @@ impl Trial<'_> {
             told.missing += 1;
         }
         told
+    }
+
+    /// Notes why a part is left out: what keeps one of its members out, else what the part that it is under
+    /// is left out for, else what keeps out one below it. Each of its roles is told of.
+    fn left_out(
+        &mut self,
+        slot: u32,
+        (choices, at): (&Choices, u16),
+        rest: &[Opening],
+        told: &mut Told,
+    ) {
+        let lacks = choices.lacks(&[at]);
+        let own: Vec<&Opening> = rest.iter().filter(|one| is_lacking(one, &lacks)).collect();
+        let under = choices.parts().all.get(usize::from(at)).and_then(|part| part.under);
+        let known = told.accounts.get(&at).cloned();
+        let known = known.or_else(|| own.iter().find_map(|one| self.kept_out(slot, one)));
+        let known = known.or_else(|| told.accounts.get(&under?).cloned()).or_else(|| {
+            let below = choices.lacks(&choices.below(at));
+            let below = rest.iter().filter(|one| is_lacking(one, &below));
+            below.into_iter().find_map(|one| self.kept_out(slot, one))
+        });
+        for one in own {
+            if !told.tells_of(one.role) {
+                let why = self.kept_out(slot, one).or_else(|| known.clone());
+                let why = why.unwrap_or_else(|| self.none_to_choose(slot, rest));
+                told.whys.push((one.role, why));
+            }
+        }
+        told.accounts.extend(known.map(|why| (at, why)));
     }
 
     /// Where a part goes together with as many of those under it as it needs: of all choices the cheapest.
@@ -127,6 +172,7 @@ impl Trial<'_> {
             let mut openings: Vec<Opening> = of.collect();
             match self.arrange(slot, &mut openings, spans) {
                 Ok(arranged) => {
+                    proven &= arranged.is_proven();
                     let cost = match only {
                         true => Cost::default(),
                         false => self.cost_of_part(&openings, &arranged, spans),
@@ -163,6 +209,7 @@ impl Trial<'_> {
             (openings.first(), why, choices.parts().all.get(usize::from(at)))
         {
             let why = of_part(&why, &part.name, spans.seats());
+            told.accounts.insert(at, why.clone());
             let mut roles: Vec<u16> = openings.iter().map(|opening| opening.role).collect();
             roles.dedup();
             // The one that stands in the way is told of first.
@@ -211,14 +258,14 @@ fn is_lacking(opening: &Opening, lacks: &[(u16, u32)]) -> bool {
     lacks.iter().any(|(role, count)| *role == opening.role && opening.before < *count)
 }
 
-/// The roles of parts that are not there, or that are under one that is not.
-fn lacking(choices: &Choices, there: &[bool]) -> Vec<u16> {
+/// The roles of parts that are not there, or that are under one that is not, each with that part.
+fn lacking(choices: &Choices, there: &[bool]) -> Vec<(u16, u16)> {
     let parts = &choices.parts().all;
     let is_there = |at: u16| there.get(usize::from(at)).copied().unwrap_or(true);
     let lacking = (0_u16..)
         .zip(parts)
         .filter(|(at, part)| !is_there(*at) || part.under.is_some_and(|under| !is_there(under)));
-    lacking.flat_map(|(_, part)| part.least.iter().map(|(role, _)| *role)).collect()
+    lacking.flat_map(|(at, part)| part.least.iter().map(move |(role, _)| (*role, at))).collect()
 }
 
 /// The account of a part beside so many members that are seated.

@@ -8,6 +8,7 @@ use super::super::trial::{Opening, Trial};
 use super::spans::Spans;
 use crate::cost::Cost;
 use crate::name::NodeKey;
+use crate::storage::VolumeGrant;
 
 /// Most of what was gone into that is remembered.
 const SEEN_MAX: usize = 1 << 16;
@@ -25,8 +26,8 @@ pub(super) struct Outcome {
     pub(super) cut: bool,
 }
 
-/// Who sits where: by seat the class of the member, the node, and the devices.
-type Sitting = Vec<(usize, u32, Vec<[u16; 4]>)>;
+/// Who sits where: by seat the class of the member, the node, the devices and the volumes.
+type Sitting = Vec<(usize, u32, Vec<[u16; 4]>, Vec<VolumeGrant>)>;
 
 /// A search under way.
 pub(super) struct Joint<'o, 'f> {
@@ -110,7 +111,7 @@ impl<'o, 'f> Joint<'o, 'f> {
         let sits = |(at, slot, fit): &JointSeat| {
             let picks = fit.offer.iter().flat_map(|offer| &offer.picks);
             let picks = picks.map(|p| [p.claim, p.request, p.alternative, p.device]);
-            (classes[*at], *slot, picks.collect())
+            (classes[*at], *slot, picks.collect(), fit.volumes.to_vec())
         };
         let mut sitting: Sitting = self.seats.iter().map(sits).collect();
         sitting.sort_unstable();

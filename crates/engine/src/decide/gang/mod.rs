@@ -50,6 +50,14 @@ struct Arranged {
     proof: Proof,
 }
 
+impl Arranged {
+    /// Whether nothing cheaper is possible, seat by seat and in the whole.
+    fn is_proven(&self) -> bool {
+        let seats = self.found.iter().map(|(one, _)| one.proof);
+        seats.fold(self.proof, Proof::max) == Proof::Proven
+    }
+}
+
 /// A group that has started, with what it spans and what is told of those that are missing.
 struct Begun<'f> {
     arranged: Arranged,
@@ -163,6 +171,8 @@ impl Trial<'_> {
             let mut least = openings.len() as u64;
             match self.begun_with(slot, openings, (choices, way), fragments) {
                 Ok(begun) => {
+                    // Had it been gone through, it might be the best.
+                    proven &= begun.arranged.is_proven() && begun.told.is_proven();
                     let standing = begun.standing();
                     if best.as_ref().is_none_or(|(least, _)| standing < *least) {
                         best = Some((standing, begun));
@@ -210,11 +220,12 @@ impl Trial<'_> {
         fragments: &Fragments,
     ) -> Option<Way> {
         let (lacking, parts) = choices.one_by_one();
-        let (mut way, mut count) = (Way::new(), 0);
+        let (mut way, mut count, mut left) = (Way::new(), 0, self.effort.steps);
         for part in parts {
-            if count == lacking {
+            if count == lacking || left == 0 {
                 break;
             }
+            let before = self.spent;
             let mut with = [way.clone(), part].concat();
             with.sort_unstable();
             let (mut needed, _) = self.needed(slot, openings, &choices.lacks(&with));
@@ -223,6 +234,8 @@ impl Trial<'_> {
                 (way, count) = (with, count + 1);
             }
             self.roll_back(start);
+            let least = needed.len() as u64;
+            left = left.saturating_sub(self.spent.saturating_sub(before).max(least));
         }
         (count == lacking && lacking > 0).then_some(way)
     }
@@ -379,8 +392,14 @@ impl Trial<'_> {
                 Ok(Some(arranged)) => return Ok(arranged),
                 Ok(None) => break,
                 Err(unplaced) => {
-                    let proven = unplaced.proven && turns.enough;
-                    none.get_or_insert(Unplaced { proven, ..unplaced });
+                    // What counting settles holds in every order.
+                    let proven =
+                        unplaced.proven && (turns.enough || self.is_counted(slot, openings, spans));
+                    let none = none.get_or_insert(unplaced);
+                    none.proven = proven;
+                    if proven {
+                        break;
+                    }
                 }
             }
         }

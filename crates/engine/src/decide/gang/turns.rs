@@ -16,12 +16,22 @@ pub(super) struct Turns {
     pub(super) enough: bool,
 }
 
+impl Turns {
+    /// The order is no matter.
+    fn as_they_stand() -> Self {
+        Self { orders: vec![Vec::new()], matters: false, enough: true }
+    }
+}
+
 impl Trial<'_> {
     /// The orders in which to seat these, which stand role by role.
     pub(super) fn turns(&self, slot: u32, openings: &[Opening]) -> Turns {
         let mut roles: Vec<u16> = openings.iter().map(|opening| opening.role).collect();
         roles.dedup();
         let asks: Vec<&Request> = roles.iter().map(|role| self.of_role(slot, *role)).collect();
+        if asks.iter().all(|ask| ask.near.is_none()) {
+            return Turns::as_they_stand();
+        }
         let pairs = || {
             let all = asks.iter().enumerate();
             all.flat_map(|(one, of)| {
@@ -35,7 +45,7 @@ impl Trial<'_> {
             .map(|(one, _, other, _)| (one, other))
             .collect();
         if needs.is_empty() && !is_spread {
-            return Turns { orders: vec![Vec::new()], matters: false, enough: true };
+            return Turns::as_they_stand();
         }
         let plain: Vec<usize> = (0..openings.len()).collect();
         let (order, is_circle) = after(asks.len(), &needs);
@@ -82,15 +92,19 @@ fn counts(one: &Request, other: &Request) -> bool {
 /// So many roles, each after those that it needs; of those in a circle the first comes first. And whether
 /// there is one.
 fn after(roles: usize, needs: &[(usize, usize)]) -> (Vec<usize>, bool) {
+    // By role, how many it waits for, and who waits for it.
+    let (mut waits, mut for_it) = (vec![0_u32; roles], vec![Vec::new(); roles]);
+    for (one, other) in needs {
+        waits[*one] += 1;
+        for_it[*other].push(*one);
+    }
     let mut order: Vec<usize> = Vec::with_capacity(roles);
-    let mut is_circle = false;
-    while order.len() < roles {
-        let mut open = (0..roles).filter(|role| !order.contains(role));
-        let waits =
-            |role: &usize| needs.iter().any(|(one, other)| one == role && !order.contains(other));
-        let free = open.clone().find(|role| !waits(role));
+    let (mut open, mut is_circle): (Vec<usize>, bool) = ((0..roles).collect(), false);
+    while !open.is_empty() {
+        let free = open.iter().position(|role| waits[*role] == 0);
         is_circle |= free.is_none();
-        let Some(next) = free.or_else(|| open.next()) else { break };
+        let next = open.remove(free.unwrap_or(0));
+        for_it[next].iter().for_each(|role| waits[*role] = waits[*role].saturating_sub(1));
         order.push(next);
     }
     (order, is_circle)
