@@ -11,6 +11,7 @@ use crate::change::Change;
 use crate::check::fact::healed;
 use crate::facts::{Claim, ClaimUse, Gate, Group, Member, Phase, Pool, Traits};
 use crate::name::{ClaimKey, Shared};
+use crate::part::Part;
 
 impl State {
     /// Nodes and devices alone, healed.
@@ -40,7 +41,9 @@ impl State {
         let Some(fact) = &row.fact else { return <_>::default() };
         let key = self.groups.key(slot);
         let mut group = Group { gate: Gate::Open, ..fact.clone() };
-        group.parts.all.iter_mut().for_each(|part| part.held = false);
+        // What no pod is of, and no part, stays as it is: there is no gate to lift.
+        let is_empty = |part: &Part| part.least.is_empty() && part.fewest == 0;
+        group.parts.all.iter_mut().for_each(|part| part.held &= is_empty(part));
         for (at, role) in group.roles.iter_mut().enumerate() {
             role.admits = None;
             // Members that run may be a role of which nothing is missing: they are needed as well, but

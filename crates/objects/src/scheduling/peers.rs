@@ -64,6 +64,8 @@ object! {
         pub min_sub_groups: Option<i32>,
         /// The pods that it is about.
         pub label_selector: Option<LabelSelector>,
+        /// Labels by whose values pods are of one part.
+        pub match_label_keys: Vec<String>,
         /// Where each part is to be.
         pub network_topology: Option<NetworkTopology>,
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use phalanx_engine::{GroupKey, Name, Scoped};
 use phalanx_objects::scheduling::{
     GroveTopologyConstraint, KaiSubGroup, KaiTopologyConstraint, PodGroupSpec, Scheduling,
-    SchedulingKind,
+    SchedulingKind, VolcanoSubGroup,
 };
 use phalanx_objects::{Kind, ObjectRef};
 
@@ -392,6 +392,7 @@ fn volcano(of: &phalanx_objects::scheduling::VolcanoPodGroup) -> Spec {
         let wish = part.network_topology.as_ref().and_then(|of| volcano_wish(of, &field));
         let segment = number(part.sub_group_size).filter(|size| *size > 0);
         wishes.extend(wish.map(|wish| Wish { segment, ..wish }));
+        notes.extend(by_labels(part, at));
     }
     // So many parts of so many pods each.
     let by_part = spec.sub_group_policy.iter().map(|part| {
@@ -420,6 +421,22 @@ fn volcano(of: &phalanx_objects::scheduling::VolcanoPodGroup) -> Spec {
         priority: class(&spec.priority_class_name),
         ..Spec::default()
     }
+}
+
+/// That which pods are of a part is not told by their labels here.
+fn by_labels(of: &VolcanoSubGroup, at: usize) -> Option<Note> {
+    let field = match (&of.label_selector, of.match_label_keys.is_empty()) {
+        (_, false) => "matchLabelKeys",
+        (Some(_), true) => "labelSelector",
+        (None, true) => return None,
+    };
+    let message = format!(
+        "Volcano tells by {field} which pods are of subgroup {}; Phalanx does not follow it yet, and takes \
+         the pods of a part in their order, whatever their labels: what is placed may not be what Volcano \
+         would place.",
+        of.name
+    );
+    Some((Severity::Warning, format!("spec.subGroupPolicy[{at}].{field}"), message))
 }
 
 fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
