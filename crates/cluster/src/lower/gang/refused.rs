@@ -282,28 +282,47 @@ fn kai(of: &KaiPodGroup) -> Vec<(String, String)> {
     }
     // How many are under each is known where that is sound.
     if found.is_empty() {
-        found.extend(minima(of, &above));
+        let mut below = vec![0_u64; subs.len()];
+        for above in above.iter().flatten() {
+            if let Some(count) = below.get_mut(*above) {
+                *count += 1;
+            }
+        }
+        found.extend(minima(of, &below));
+        found.extend(pods_of(subs, &below));
     }
     found
 }
 
+/// Subgroups of pods without a minimum, and minima of pods of subgroups that have others under them.
+fn pods_of(subs: &[KaiSubGroup], below: &[u64]) -> Vec<(String, String)> {
+    let wrong = |(at, (sub, below)): (usize, (&KaiSubGroup, &u64))| {
+        let name = &sub.name;
+        let why = match (*below, sub.min_member) {
+            (0, None) => format!("subgroup {name} has no minMember"),
+            (1.., Some(1..)) => format!(
+                "subgroup {name} has others under it, so that its minSubGroup says how many of these \
+                 start, and not a minMember"
+            ),
+            (0, Some(_)) | (1.., _) => return None,
+        };
+        Some((format!("spec.subGroups[{at}].minMember"), why))
+    };
+    subs.iter().zip(below).enumerate().filter_map(wrong).collect()
+}
+
 /// More subgroups that must start than there are, or none.
-fn minima(of: &KaiPodGroup, above: &[Option<usize>]) -> Vec<(String, String)> {
+fn minima(of: &KaiPodGroup, below: &[u64]) -> Vec<(String, String)> {
     let subs = &of.spec.sub_groups;
-    let mut below = vec![0_u64; subs.len()];
-    let mut top = 0;
-    for above in above {
-        match above.and_then(|above| below.get_mut(above)) {
-            Some(count) => *count += 1,
-            None => top += 1,
-        }
-    }
-    let own = ("spec".to_owned(), of.spec.min_sub_group, top);
-    let each = subs.iter().zip(below).enumerate();
-    let each =
-        each.map(|(at, (sub, below))| (format!("spec.subGroups[{at}]"), sub.min_sub_group, below));
-    let wrong = |(field, parts, below): (String, Option<i32>, u64)| {
+    let all: u64 = below.iter().sum();
+    let top = (subs.len() as u64).saturating_sub(all);
+    let own = ("spec".to_owned(), "the PodGroup", of.spec.min_sub_group, top);
+    let each = subs.iter().zip(below).enumerate().map(|(at, (sub, below))| {
+        (format!("spec.subGroups[{at}]"), sub.name.as_str(), sub.min_sub_group, *below)
+    });
+    let wrong = |(field, name, parts, below): (String, &str, Option<i32>, u64)| {
         let parts = parts?;
+        let name = if field == "spec" { name.to_owned() } else { format!("subgroup {name}") };
         let why = if u64::try_from(parts).is_ok_and(|parts| parts > below) {
             format!("it has {}", words::count(below, "subgroup", "subgroups"))
         } else if parts < 1 {
@@ -311,7 +330,7 @@ fn minima(of: &KaiPodGroup, above: &[Option<usize>]) -> Vec<(String, String)> {
         } else {
             return None;
         };
-        let why = format!("{parts} of its subgroups must start, and {why}");
+        let why = format!("{parts} of the subgroups of {name} must start, and {why}");
         Some((format!("{field}.minSubGroup"), why))
     };
     std::iter::once(own).chain(each).filter_map(wrong).collect()

@@ -211,11 +211,22 @@ fn subgroups_of_kai_are_held_to_its_webhook() {
         ),
         (
             "{minSubGroup: 2, subGroups: [{name: a, minMember: 1}]}",
-            ["spec.minSubGroup", "2 of its subgroups must start, and it has 1 subgroup"],
+            [
+                "spec.minSubGroup",
+                "2 of the subgroups of the PodGroup must start, and it has 1 subgroup",
+            ],
         ),
         (
-            "{subGroups: [{name: a, minSubGroup: 1}]}",
-            ["spec.subGroups[0].minSubGroup", "it has 0 subgroups"],
+            "{subGroups: [{name: a, minMember: 1, minSubGroup: 1}]}",
+            [
+                "spec.subGroups[0].minSubGroup",
+                "1 of the subgroups of subgroup a must start, and it has 0 subgroups",
+            ],
+        ),
+        ("{subGroups: [{name: a}]}", ["spec.subGroups[0].minMember", "a has no minMember"]),
+        (
+            "{subGroups: [{name: b, minMember: 2}, {name: a, parent: b, minMember: 1}]}",
+            ["spec.subGroups[0].minMember", "b has others under it"],
         ),
     ] {
         let text = object(KAI, "PodGroup", "k", spec) + &of("a");
@@ -291,6 +302,12 @@ fn annotations_that_kueue_refuses_are_told_of_gangs_and_others() {
         ),
         ("kueue.x-k8s.io/podset-slice-size: '2'".to_owned(), "A size of slices without"),
         ("kueue.x-k8s.io/podset-required-topology: a b".to_owned(), "is no key of a label"),
+        ("kueue.x-k8s.io/podset-required-topology: ''".to_owned(), "is no key of a label"),
+        (
+            "kueue.x-k8s.io/podset-slice-required-topology: a, kueue.x-k8s.io/podset-slice-size: ' 2'"
+                .to_owned(),
+            "is no size of a slice",
+        ),
         ("kueue.x-k8s.io/pod-index-offset: '-1'".to_owned(), "no whole number of at least 0"),
         (
             layers(&format!("{four},{three}")),

@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 
     fn number(&self, key: &str) -> Option<u32> {
-        self.annotation(key)?.trim().parse().ok()
+        self.annotation(key)?.parse().ok()
     }
 
     fn label_field(&mut self, key: &str) -> Name {
@@ -321,7 +321,7 @@ impl Reader<'_> {
             "kueue.x-k8s.io/podset-slice-required-topology",
         ];
         let unlike = keys.iter().filter_map(|key| {
-            let level = self.annotation(key).filter(|level| !is_qualified_name(level))?;
+            let level = self.meta.annotations.get(*key).filter(|level| !is_qualified_name(level))?;
             let message = format!(
                 "{level:?} is no key of a label, and so no level: Kueue refuses that, and no node has it."
             );
