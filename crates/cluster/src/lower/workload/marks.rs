@@ -16,13 +16,19 @@ use crate::finding::Severity;
 pub(crate) const UNDECLARED: &str = "group";
 
 /// Annotations of Kueue that ask for places: it gives them to all pods of a workload at once.
-const AT_ONCE: [&str; 5] = [
-    "kueue.x-k8s.io/podset-required-topology",
-    "kueue.x-k8s.io/podset-preferred-topology",
-    "kueue.x-k8s.io/podset-unconstrained-topology",
-    "kueue.x-k8s.io/podset-slice-required-topology",
-    LAYERS,
-];
+const AT_ONCE: [&str; 5] = [REQUIRED, PREFERRED, UNCONSTRAINED, SLICES, LAYERS];
+
+/// The level in one domain of which all pods must be.
+const REQUIRED: &str = "kueue.x-k8s.io/podset-required-topology";
+
+/// The level in one domain of which all pods wish to be.
+const PREFERRED: &str = "kueue.x-k8s.io/podset-preferred-topology";
+
+/// Wherever there is room.
+const UNCONSTRAINED: &str = "kueue.x-k8s.io/podset-unconstrained-topology";
+
+/// The level in one domain of which each slice must be.
+const SLICES: &str = "kueue.x-k8s.io/podset-slice-required-topology";
 
 /// Slices within slices: a list of levels and sizes, the widest first.
 const LAYERS: &str = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
@@ -265,21 +271,17 @@ impl Reader<'_> {
     /// What Kueue's annotations and KAI's say of places.
     fn places(&mut self, marks: &mut Marks) {
         let mut wishes = Vec::new();
-        let asked = [
-            ("kueue.x-k8s.io/podset-required-topology", true),
-            ("kueue.x-k8s.io/podset-preferred-topology", false),
-        ];
+        let asked = [(REQUIRED, true), (PREFERRED, false)];
         for (key, required) in asked {
             let Some(level) = self.annotation(key).map(str::to_owned) else { continue };
             let field = self.annotation_field(key);
             let level = LevelName::Label(self.names.get(&level));
             wishes.push(Wish { level, required, segment: None, field });
         }
-        let slices = "kueue.x-k8s.io/podset-slice-required-topology";
         let size = self.number(SLICE_SIZE).filter(|size| *size > 0);
         marks.doubts = self.doubts(&wishes, size).into();
-        if let Some(level) = self.annotation(slices).map(str::to_owned) {
-            let field = self.annotation_field(slices);
+        if let Some(level) = self.annotation(SLICES).map(str::to_owned) {
+            let field = self.annotation_field(SLICES);
             let level = LevelName::Label(self.names.get(&level));
             wishes.push(Wish { level, required: true, segment: size, field });
         }
@@ -315,11 +317,7 @@ impl Reader<'_> {
 impl Reader<'_> {
     /// Levels that are no keys of labels.
     fn unlike_labels(&self) -> Vec<Note> {
-        let keys = [
-            "kueue.x-k8s.io/podset-required-topology",
-            "kueue.x-k8s.io/podset-preferred-topology",
-            "kueue.x-k8s.io/podset-slice-required-topology",
-        ];
+        let keys = [REQUIRED, PREFERRED, SLICES];
         let unlike = keys.iter().filter_map(|key| {
             let level = self.meta.annotations.get(*key).filter(|level| !is_qualified_name(level))?;
             let message = format!(
@@ -352,7 +350,7 @@ impl Reader<'_> {
             let message = format!("Kueue refuses slices within slices {why}. Here each is kept.");
             doubts.push((Severity::Warning, at.clone(), message));
         };
-        for key in ["kueue.x-k8s.io/podset-slice-required-topology", SLICE_SIZE] {
+        for key in [SLICES, SLICE_SIZE] {
             if self.annotation(key).is_some() {
                 doubt(format!("beside the annotation {key}"));
             }
@@ -384,9 +382,8 @@ impl Reader<'_> {
         let mut doubts = Vec::new();
         let field = |key: &str| format!("metadata.annotations[{key:?}]");
         // Whatever it says: Kueue asks whether it is there.
-        let unconstrained = "kueue.x-k8s.io/podset-unconstrained-topology";
-        let said = self.meta.annotations.get(unconstrained);
-        let unconstrained_at = field(unconstrained);
+        let said = self.meta.annotations.get(UNCONSTRAINED);
+        let unconstrained_at = field(UNCONSTRAINED);
         let unconstrained = said.is_some();
         if let Some(said) = said.filter(|said| !TRUTHS.contains(&said.as_str())) {
             let message = format!(
@@ -396,7 +393,7 @@ impl Reader<'_> {
             doubts.push((Severity::Error, unconstrained_at, message));
         }
         if let Some(name) = self.annotation(TOGETHER) {
-            let sliced = [SLICE_SIZE, "kueue.x-k8s.io/podset-slice-required-topology", LAYERS];
+            let sliced = [SLICE_SIZE, SLICES, LAYERS];
             let why = if sliced.iter().any(|key| self.annotation(key).is_some()) {
                 Some("with slices")
             } else if wishes.is_empty() {
@@ -424,7 +421,7 @@ impl Reader<'_> {
         }
         doubts.extend(self.unlike_labels());
         doubts.extend(self.offset());
-        let slices = self.annotation("kueue.x-k8s.io/podset-slice-required-topology").is_some();
+        let slices = self.annotation(SLICES).is_some();
         let given = self.annotation(SLICE_SIZE).map(str::to_owned);
         match (slices, given, size) {
             (true, Some(text), None) => {
@@ -437,7 +434,7 @@ impl Reader<'_> {
             (true, None, _) => {
                 let message = "Slices without podset-slice-size: Kueue refuses that. All pods of the \
                                template are taken as one slice.";
-                let at = field("kueue.x-k8s.io/podset-slice-required-topology");
+                let at = field(SLICES);
                 doubts.push((Severity::Error, at, message.to_owned()));
             }
             (false, Some(_), _) => {

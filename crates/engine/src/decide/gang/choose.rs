@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::super::trial::{Opening, Trial};
-use crate::decision::{Facts, Why};
+use crate::decision::{Facts, GroupFacts, Why};
 use crate::facts::{Admits, LevelRule};
 use crate::name::Name;
 use crate::part::{Part, Parts};
@@ -136,12 +136,7 @@ impl Choices {
 
     /// The choices by which a part becomes whole, that part with them; or the group can start.
     pub(super) fn ways(&self, of: Option<u16>) -> Ways {
-        let fewest = self.parts.fewest_under(of);
-        let mut lacking = 0;
-        if fewest > 0 {
-            let there = self.parts.under(of).filter(|(at, _)| self.is(&self.there, *at)).count();
-            lacking = fewest.saturating_sub(u32::try_from(there).unwrap_or(u32::MAX));
-        }
+        let lacking = self.lacking_under(of);
         let mut listing = Listing {
             choices: self,
             candidates: Vec::new(),
@@ -152,16 +147,14 @@ impl Choices {
             ways: Ways::default(),
         };
         if lacking > 0 {
-            for (at, _) in self.parts.under(of) {
-                if self.is_open(at) && !self.is(&self.there, at) {
-                    let ways = self.ways(Some(at));
-                    listing.ways.cut |= ways.cut;
-                    listing.candidates.push((at, ways.all));
-                }
+            for at in self.may_join(of) {
+                let ways = self.ways(Some(at));
+                listing.ways.cut |= ways.cut;
+                listing.candidates.push((at, ways.all));
             }
             listing.candidates.retain(|(_, ways)| !ways.is_empty());
         }
-        listing.from(0, lacking as usize);
+        listing.from(0, lacking);
         let mut ways = listing.ways;
         ways.all.iter_mut().for_each(|way| way.sort_unstable());
         ways.all.sort();
@@ -171,15 +164,31 @@ impl Choices {
     /// How many more parts the group needs to start, and those that may be among them, each with what it then
     /// consists of: the smallest first.
     pub(super) fn one_by_one(&self) -> (usize, Vec<Way>) {
-        let under = || self.parts.under(None);
-        let there = under().filter(|(at, _)| self.is(&self.there, *at)).count();
-        let may = under().filter(|(at, _)| self.is_open(*at) && !self.is(&self.there, *at));
-        let mut ways: Vec<Way> =
-            may.filter_map(|(at, _)| self.ways(Some(at)).all.into_iter().next()).collect();
+        let first = |at| self.ways(Some(at)).all.into_iter().next();
+        let mut ways: Vec<Way> = self.may_join(None).filter_map(first).collect();
         ways.sort_by_key(|way| {
             self.lacks(way).iter().map(|(_, lacks)| u64::from(*lacks)).sum::<u64>()
         });
-        ((self.parts.fewest as usize).saturating_sub(there), ways)
+        (self.lacking_under(None), ways)
+    }
+
+    /// How many more of the parts under one must be there to make it whole, or of those under none to let the
+    /// group start.
+    fn lacking_under(&self, of: Option<u16>) -> usize {
+        let fewest = self.parts.fewest_under(of) as usize;
+        match fewest {
+            0 => 0,
+            _ => {
+                let there = self.parts.under(of).filter(|(at, _)| self.is(&self.there, *at));
+                fewest.saturating_sub(there.count())
+            }
+        }
+    }
+
+    /// The parts under one, or under none, that are not there and that nothing but room may keep out.
+    fn may_join(&self, of: Option<u16>) -> impl Iterator<Item = u16> {
+        let under = self.parts.under(of).map(|(at, _)| at);
+        under.filter(|at| self.is_open(*at) && !self.is(&self.there, *at))
     }
 
     /// The account of a group that does not start with these parts.
@@ -190,18 +199,23 @@ impl Choices {
         if chosen.is_empty() || why.group().is_none() {
             return Arc::clone(why);
         }
-        let mut why = Why::clone(why);
-        for tally in &mut why.tally {
-            if let Facts::Group(facts) = &mut tally.example.facts {
-                facts.chosen.clone_from(&chosen);
-            }
-        }
-        Arc::new(why)
+        Arc::new(of_group(why, |facts| facts.chosen.clone_from(&chosen)))
     }
 
     fn is(&self, of: &[bool], at: u16) -> bool {
         of.get(usize::from(at)).copied().unwrap_or(false)
     }
+}
+
+/// An account with something else said of the group in it.
+pub(super) fn of_group(why: &Why, mut change: impl FnMut(&mut GroupFacts)) -> Why {
+    let mut why = why.clone();
+    for tally in &mut why.tally {
+        if let Facts::Group(facts) = &mut tally.example.facts {
+            change(facts);
+        }
+    }
+    why
 }
 
 impl Listing<'_> {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::trial::{Opening, Trial};
-use super::choose::{Choices, Way, Ways};
+use super::choose::{Choices, Way, Ways, of_group};
 use super::revisit::PART;
 use super::spans::Spans;
 use super::{Arranged, Unplaced};
 use crate::cost::Cost;
-use crate::decision::{Facts, Proof, Short, Verdict, Why};
+use crate::decision::{Proof, Short, Verdict, Why};
 use crate::name::{GroupKey, Name};
 
 /// What is told of members beyond those that must start and are missing.
@@ -172,7 +172,7 @@ impl Trial<'_> {
             let mut openings: Vec<Opening> = of.collect();
             match self.arrange(slot, &mut openings, spans) {
                 Ok(arranged) => {
-                    proven &= arranged.is_proven();
+                    proven &= arranged.proof() == Proof::Proven;
                     let cost = match only {
                         true => Cost::default(),
                         false => self.cost_of_part(&openings, &arranged, spans),
@@ -225,8 +225,7 @@ impl Trial<'_> {
     fn cost_of_part(&self, openings: &[Opening], arranged: &Arranged, spans: &Spans<'_>) -> Cost {
         let mut with = spans.clone();
         self.seated(openings, &arranged.found, &mut with);
-        let seats = arranged.found.iter();
-        with.priced(seats.fold(Cost::default(), |sum, (one, _)| sum.and(one.cost)))
+        with.priced(arranged.cost())
     }
 
     /// Takes a part's seats.
@@ -269,16 +268,12 @@ fn lacking(choices: &Choices, there: &[bool]) -> Vec<(u16, u16)> {
 }
 
 /// The account of a part beside so many members that are seated.
-fn of_part(why: &Arc<Why>, name: &Name, seated: u32) -> Arc<Why> {
-    let mut why = Why::clone(why);
-    for tally in &mut why.tally {
-        if let Facts::Group(facts) = &mut tally.example.facts {
-            facts.fit = facts.fit.saturating_sub(seated);
-            facts.of = facts.of.saturating_sub(seated);
-            facts.running = 0;
-            facts.beyond = true;
-            facts.part = Some(name.clone());
-        }
-    }
-    Arc::new(why)
+fn of_part(why: &Why, name: &Name, seated: u32) -> Arc<Why> {
+    Arc::new(of_group(why, |facts| {
+        facts.fit = facts.fit.saturating_sub(seated);
+        facts.of = facts.of.saturating_sub(seated);
+        facts.running = 0;
+        facts.beyond = true;
+        facts.part = Some(name.clone());
+    }))
 }

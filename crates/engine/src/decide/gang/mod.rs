@@ -51,10 +51,14 @@ struct Arranged {
 }
 
 impl Arranged {
-    /// Whether nothing cheaper is possible, seat by seat and in the whole.
-    fn is_proven(&self) -> bool {
-        let seats = self.found.iter().map(|(one, _)| one.proof);
-        seats.fold(self.proof, Proof::max) == Proof::Proven
+    /// The sum of what its seats cost.
+    fn cost(&self) -> Cost {
+        self.found.iter().fold(Cost::default(), |sum, (one, _)| sum.and(one.cost))
+    }
+
+    /// Whether something cheaper is possible, seat by seat and in the whole.
+    fn proof(&self) -> Proof {
+        self.found.iter().map(|(one, _)| one.proof).fold(self.proof, Proof::max)
     }
 }
 
@@ -75,10 +79,8 @@ impl Begun<'_> {
     }
 
     fn standing(&self) -> Standing {
-        let found = self.arranged.found.iter();
-        let cost = found.fold(Cost::default(), |sum, (one, _)| sum.and(one.cost));
         let (parts, members) = self.told.left_out();
-        (parts, members, self.spans.priced(cost))
+        (parts, members, self.spans.priced(self.arranged.cost()))
     }
 }
 
@@ -124,20 +126,19 @@ impl Trial<'_> {
                 return if proven { self.not_whole(slot, why) } else { self.gave_up(why) };
             }
         };
-        let Begun { arranged: Arranged { found, proof }, spans, told } = begun;
+        let Begun { arranged, spans, told } = begun;
         let proven = told.is_proven();
         let short = self.told(key, told);
-        if found.is_empty()
+        if arranged.found.is_empty()
             && let Some(short) = short
         {
             let why = Arc::new(Why { parts: short.parts, ..Arc::unwrap_or_clone(short.why) });
             return if proven { self.not_whole(slot, why) } else { self.gave_up(why) };
         }
-        let cost = found.iter().fold(Cost::default(), |sum, (one, _)| sum.and(one.cost));
+        let (cost, optimal) = (arranged.cost(), arranged.proof());
         let fragmentation = spans.fragmentation(cost.harm.fragmentation);
         let cost = spans.priced(cost);
-        let optimal = found.iter().map(|(one, _)| one.proof).fold(proof, Proof::max);
-        let seats = found.into_iter().map(|(one, _)| one.seat).collect();
+        let seats = arranged.found.into_iter().map(|(one, _)| one.seat).collect();
         self.act(Act::Place(key.clone(), seats, cost));
         self.broken_up(key, fragmentation);
         Verdict::Placed { cost, optimal, short }
@@ -172,7 +173,7 @@ impl Trial<'_> {
             match self.begun_with(slot, openings, (choices, way), fragments) {
                 Ok(begun) => {
                     // Had it been gone through, it might be the best.
-                    proven &= begun.arranged.is_proven() && begun.told.is_proven();
+                    proven &= begun.arranged.proof() == Proof::Proven && begun.told.is_proven();
                     let standing = begun.standing();
                     if best.as_ref().is_none_or(|(least, _)| standing < *least) {
                         best = Some((standing, begun));
