@@ -2,10 +2,11 @@
 //! for each other, and the cheapest release of whole groups that lets another start.
 //!
 //! Who waits for whom is not guessed from what lies on which node: pods are ended in a fork of the
-//! world, and the group is tried there before all others. It waits for each other group in part whose
-//! end alone lets it start; where none does, for all of a set of them of which none can be left out.
-//! Groups that wait for each other in a circle are a deadlock; one that waits for pods that run whole
-//! merely waits.
+//! world, and the group is tried there before all others, so that what a plan starts takes no room. It
+//! waits for each other group in part whose end alone lets it start; where none does, for all of a set of
+//! them of which none can be left out. Groups that wait for each other in a circle are a deadlock; one that
+//! waits for pods that run whole merely waits, and so does one for which there is room now, which others
+//! that come before it take.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 use crate::edit::{Edit, Target};
 use crate::finding::{Finding, Severity};
 use crate::lower::RunningMember;
-use crate::plan::{Plan, verdict_first};
+use crate::plan::{Plan, verdict_before, verdict_first, why};
 use crate::words;
 use crate::world::World;
 
@@ -41,8 +42,23 @@ pub(crate) struct Half {
     pub(crate) devices: u32,
     /// Pods of it wait; else nobody is there who could make it whole.
     pub(crate) waits: bool,
-    priority: i32,
+    pub(crate) priority: i32,
     pods: Vec<String>,
+}
+
+impl Half {
+    /// Whether it starts by what became of its group; none where the search gave up.
+    fn starts_by(&self, verdict: Option<&Verdict>) -> Option<bool> {
+        match verdict {
+            Some(Verdict::Placed { short, .. }) => {
+                Some(self.part.as_ref().is_none_or(|part| {
+                    short.as_ref().is_none_or(|short| !short.parts.contains(part))
+                }))
+            }
+            Some(Verdict::GaveUp(..)) => None,
+            Some(Verdict::Waits(_) | Verdict::Refused(_)) | None => Some(false),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +89,8 @@ struct Waits {
     whole_too: bool,
     /// It starts anew if its own pods are ended.
     own: bool,
+    /// It would start now, but for those that come before it.
+    ahead: Option<Ahead>,
     /// Not all was tried.
     cut: bool,
 }
@@ -82,12 +100,31 @@ struct Waits {
 pub(crate) enum Whole {
     /// Nothing would.
     Nothing,
-    /// This pod would.
-    Pod(String),
+    /// This pod would; others that come before the group take the room that it leaves, where that is so.
+    Pod(String, bool),
     /// Several pods together would.
     Several,
     /// It was not tried.
     Unknown,
+}
+
+/// Who comes before a group and takes the room that there is for it.
+#[derive(Clone, Debug)]
+pub(crate) enum Ahead {
+    /// This one alone: if it came after, the group would start.
+    One(GroupKey, i32),
+    /// Several together, or it was not found out who: all that are placed before it, the first first.
+    Several(Vec<GroupKey>),
+}
+
+/// A release that breaks a circle.
+pub(crate) struct Release<'h> {
+    /// The groups that are ended, whole.
+    pub(crate) gone: Vec<&'h Half>,
+    /// One that then can start.
+    pub(crate) starts: &'h Half,
+    /// Others that come before it take the room that this gives.
+    pub(crate) taken: bool,
 }
 
 /// What is said of every group that started in part.
@@ -108,34 +145,35 @@ pub(crate) fn findings(world: &World, asked: &Plan) -> Vec<Finding> {
         if told.contains(&at) {
             continue;
         }
-        let waits_for = |one: usize| words::WaitsFor {
-            half: &half[one],
-            others: waits[one].others.iter().map(|other| &half[*other]).collect(),
-            any: waits[one].any,
-            cut: waits[one].cut,
-        };
         let circle = circles.iter().find(|circle| circle.contains(&at));
         let message = match circle {
             Some(circle) => {
                 told.extend(circle);
-                let each: Vec<_> = circle.iter().map(|one| waits_for(*one)).collect();
-                let freed = circle.iter().map(|one| bench.freed_by(&half[*one]));
-                let freed = freed.into_iter().find(|freed| !matches!(freed, Whole::Nothing));
-                let freed = freed.unwrap_or(Whole::Nothing);
-                words::deadlock(&each, &freed, release(&half, &waits, circle))
+                bench.circle(&half, &waits, circle)
             }
             None => {
                 let stuck = waits[at].others.iter().any(|o| circles.iter().any(|c| c.contains(o)));
-                let freed = match waits[at].others.is_empty() || waits[at].whole_too {
-                    true => bench.freed_by(&half[at]),
-                    false => Whole::Nothing,
-                };
-                words::half_started(&waits_for(at), stuck, &freed, waits[at].own)
+                let of = &waits[at];
+                let asks = of.ahead.is_none() && (of.others.is_empty() || of.whole_too);
+                let freed = if asks { bench.freed_by(&half[at]) } else { Whole::Nothing };
+                words::half_started(&waits_for(&half, &waits, at), stuck, &freed)
             }
         };
         findings.extend(finding(world, &half[at], message));
     }
     findings
+}
+
+fn waits_for<'h>(half: &'h [Half], waits: &'h [Waits], at: usize) -> words::WaitsFor<'h> {
+    let of = &waits[at];
+    words::WaitsFor {
+        half: &half[at],
+        others: of.others.iter().map(|other| &half[*other]).collect(),
+        any: of.any,
+        own: of.own,
+        ahead: of.ahead.as_ref(),
+        cut: of.cut,
+    }
 }
 
 fn finding(world: &World, half: &Half, message: String) -> Option<Finding> {
@@ -278,16 +316,8 @@ impl Bench<'_> {
         self.steps = self.steps.saturating_sub(steps);
         let options = &self.asked.options;
         let fork = self.fork.get_or_insert_with(|| Box::new(self.world.clone()));
-        // None where the search gave up.
-        let starts = |world: &mut World| match verdict_first(world, &half.group, options) {
-            Some(Verdict::Placed { short, .. }) => Some(
-                half.part
-                    .as_ref()
-                    .is_none_or(|part| short.is_none_or(|short| !short.parts.contains(part))),
-            ),
-            Some(Verdict::GaveUp(..)) => None,
-            Some(Verdict::Waits(_) | Verdict::Refused(_)) | None => Some(false),
-        };
+        let starts =
+            |world: &mut World| half.starts_by(verdict_first(world, &half.group, options).as_ref());
         let found = match objects.is_empty() {
             true => starts(fork),
             false => {
@@ -311,6 +341,10 @@ impl Bench<'_> {
 
     /// Finds it out as far as it is tried; none where not all was.
     fn find_waits(&mut self, half: &[Half], at: usize, waits: &mut Waits) -> Option<()> {
+        if self.starts(&half[at], Vec::new())? {
+            waits.ahead = Some(self.ahead(&half[at]));
+            return Some(());
+        }
         waits.own = self.starts(&half[at], targets(&half[at]))?;
         let others: Vec<usize> = (0..half.len()).filter(|other| *other != at).collect();
         waits.any = true;
@@ -348,6 +382,61 @@ impl Bench<'_> {
         Some(())
     }
 
+    /// Who comes before a group for which there is room now, and takes it.
+    fn ahead(&mut self, half: &Half) -> Ahead {
+        let verdicts = &self.asked.decision.verdicts;
+        let before = verdicts.iter().take_while(|(group, _)| *group != half.group);
+        let placed = before.filter(|(_, verdict)| matches!(verdict, Verdict::Placed { .. }));
+        let before: Vec<&GroupKey> = placed.map(|(group, _)| group).collect();
+        // Each try plans all of them.
+        let looks = self.nodes.saturating_mul(before.len() as u64 + u64::from(half.needs));
+        for other in before.iter().copied().take(NAMED_MAX) {
+            if self.steps == 0 {
+                break;
+            }
+            self.steps = self.steps.saturating_sub(looks);
+            let options = &self.asked.options;
+            let fork = self.fork.get_or_insert_with(|| Box::new(self.world.clone()));
+            let verdict = verdict_before(fork, &half.group, other, options);
+            if half.starts_by(verdict.as_ref()) == Some(true) {
+                let priority = fork.state().priority(other).unwrap_or_default();
+                return Ahead::One(other.clone(), priority);
+            }
+        }
+        Ahead::Several(before.into_iter().cloned().collect())
+    }
+
+    /// Whether a group starts in its turn once these are ended, as far as that may still be tried.
+    fn starts_in_turn(&mut self, half: &Half, mut objects: Vec<Target>) -> bool {
+        if self.steps == 0 {
+            return true;
+        }
+        objects.sort();
+        objects.dedup();
+        let waiting = self.asked.decision.verdicts.len() as u64;
+        self.steps = self.steps.saturating_sub(self.nodes.saturating_mul(waiting));
+        let options = &self.asked.options;
+        let fork = self.fork.get_or_insert_with(|| Box::new(self.world.clone()));
+        let starts = |world: &mut World| {
+            let verdict = why(world, &half.group, options).map(|report| report.verdict);
+            half.starts_by(verdict.as_ref()) == Some(true)
+        };
+        fork.with_edit(&Edit::Without { objects }, "", starts).unwrap_or_default()
+    }
+
+    /// What groups that wait for each other come to.
+    fn circle(&mut self, half: &[Half], waits: &[Waits], circle: &BTreeSet<usize>) -> String {
+        let each: Vec<_> = circle.iter().map(|one| waits_for(half, waits, *one)).collect();
+        let freed = circle.iter().map(|one| self.freed_by(&half[*one]));
+        let freed = freed.into_iter().find(|freed| !matches!(freed, Whole::Nothing));
+        let freed = freed.unwrap_or(Whole::Nothing);
+        let release = release(half, waits, circle).map(|(gone, starts)| {
+            let ended = gone.iter().flat_map(|one| targets(one)).collect();
+            Release { taken: !self.starts_in_turn(starts, ended), gone, starts }
+        });
+        words::deadlock(&each, &freed, release.as_ref())
+    }
+
     /// What runs whole and by its end alone lets a group start.
     fn freed_by(&mut self, half: &Half) -> Whole {
         if !half.waits {
@@ -366,7 +455,13 @@ impl Bench<'_> {
         }
         let few = if all.len() <= NAMED_MAX { all.as_slice() } else { &[] };
         let one = few.iter().find(|one| self.starts(half, vec![(*one).clone()]) == Some(true));
-        one.map_or(Whole::Several, |one| Whole::Pod(one.name.clone()))
+        match one.cloned() {
+            Some(pod) => {
+                let taken = !self.starts_in_turn(half, vec![pod.clone()]);
+                Whole::Pod(pod.name, taken)
+            }
+            None => Whole::Several,
+        }
     }
 }
 

@@ -41,6 +41,29 @@ pub fn why(world: &mut World, group: &GroupKey, options: &PlanOptions) -> Option
     world.engine().probe(&options.policy, group, now, options.effort)
 }
 
+/// What would become of a group now if groups had these priorities, none of which is changed for good;
+/// none where nothing of it is pending.
+fn verdict_with(
+    world: &mut World,
+    group: &GroupKey,
+    priorities: &[(&GroupKey, i32)],
+    options: &PlanOptions,
+) -> Option<Verdict> {
+    let found = |(key, priority): &(&GroupKey, i32)| {
+        let own = world.state().group(key)?.clone();
+        Some(((*key).clone(), own, *priority))
+    };
+    let all: Vec<(GroupKey, Group, i32)> = priorities.iter().filter_map(found).collect();
+    let other = |(key, own, priority): &(GroupKey, Group, i32)| {
+        Change::Group(key.clone(), Some(Group { priority: *priority, ..own.clone() }))
+    };
+    world.engine().apply(all.iter().map(other).collect::<Vec<_>>());
+    let report = why(world, group, options);
+    let back = |(key, own, _): (GroupKey, Group, i32)| Change::Group(key, Some(own));
+    world.engine().apply(all.into_iter().map(back).collect::<Vec<_>>());
+    report.map(|report| report.verdict)
+}
+
 /// What would become of a group now if it came before all others; none where nothing of it is pending.
 /// The world is as before.
 pub(crate) fn verdict_first(
@@ -48,12 +71,18 @@ pub(crate) fn verdict_first(
     group: &GroupKey,
     options: &PlanOptions,
 ) -> Option<Verdict> {
-    let own = world.state().group(group).cloned()?;
-    let first = Group { priority: i32::MAX, ..own.clone() };
-    world.engine().apply([Change::Group(group.clone(), Some(first))]);
-    let report = why(world, group, options);
-    world.engine().apply([Change::Group(group.clone(), Some(own))]);
-    report.map(|report| report.verdict)
+    verdict_with(world, group, &[(group, i32::MAX)], options)
+}
+
+/// What would become of a group in its turn if this other one came after all others; none where nothing of
+/// it is pending. The world is as before.
+pub(crate) fn verdict_before(
+    world: &mut World,
+    group: &GroupKey,
+    other: &GroupKey,
+    options: &PlanOptions,
+) -> Option<Verdict> {
+    verdict_with(world, group, &[(other, i32::MIN)], options)
 }
 
 /// The account of one node: what it is to every pending group, in queue order.

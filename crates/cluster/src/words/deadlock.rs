@@ -1,6 +1,6 @@
 //! Groups that started in part, in words.
 
-use crate::deadlock::{Half, Whole};
+use crate::deadlock::{Ahead, Half, Release, Whole};
 
 use super::list;
 
@@ -9,6 +9,10 @@ pub(crate) struct WaitsFor<'h> {
     pub(crate) half: &'h Half,
     pub(crate) others: Vec<&'h Half>,
     pub(crate) any: bool,
+    /// It would start if it gave up what it holds itself.
+    pub(crate) own: bool,
+    /// There is room for it now, which these take.
+    pub(crate) ahead: Option<&'h Ahead>,
     /// Not all was tried.
     pub(crate) cut: bool,
 }
@@ -16,32 +20,35 @@ pub(crate) struct WaitsFor<'h> {
 /// Most groups of a circle that are told of one by one.
 const NAMED_MAX: usize = 12;
 
+/// Most of those that take the room of a group that are told of one by one.
+const AHEAD_MAX: usize = 4;
+
 /// What a circle of groups comes to, what else would end it, and which release breaks it: the groups
 /// that are ended and one that then starts.
 pub(crate) fn deadlock(
     circle: &[WaitsFor<'_>],
     freed: &Whole,
-    release: Option<(Vec<&Half>, &Half)>,
+    release: Option<&Release<'_>>,
 ) -> String {
     let each = circle.iter().map(|one| format!("{} waits for what {}", part(one.half), holds(one)));
     let mut each: Vec<String> = each.take(NAMED_MAX).collect();
     if let Some(more) = circle.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
         each.push(format!("and so on with {more} more"));
     }
-    let cure = release.map_or_else(String::new, |(gone, starts)| {
+    let cure = release.map_or_else(String::new, |Release { gone, starts, taken }| {
         let names: Vec<String> = gone.iter().map(|one| named(one)).collect();
         let held = gone.iter().map(|one| one.holds).fold(0, u32::saturating_add);
-        format!(
-            " The least that breaks it is to end {}, whole ({}): {} starts then.",
-            list(&names),
-            pods(held),
-            named(starts)
-        )
+        let then = match taken {
+            false => format!("{} starts then.", named(starts)),
+            true => format!("{} can start then, but {TAKEN}.", named(starts)),
+        };
+        let names = list(&names);
+        format!(" The least that breaks it is to end {names}, whole ({}): {then}", pods(held))
     });
     let beside = "Deadlock as long as the pods beside them run";
     let (what, then) = match freed {
         Whole::Nothing => ("Deadlock", "nothing else that ends would free one of them".to_owned()),
-        Whole::Pod(pod) => {
+        Whole::Pod(pod, _) => {
             (beside, format!("the end of pod {pod} alone would free one, as may that of another"))
         }
         Whole::Several => {
@@ -60,7 +67,7 @@ pub(crate) fn deadlock(
 
 /// A group that holds without progress and is in no circle: who is in its way, whether these wait for
 /// each other, what that runs whole is, and whether it would start if it gave up what it holds itself.
-pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole, anew: bool) -> String {
+pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole) -> String {
     if !of.half.waits {
         let missing = of.half.needs.saturating_sub(of.half.holds);
         let (are, they) = if missing == 1 { ("is", "it is") } else { ("are", "they are") };
@@ -70,6 +77,9 @@ pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole, anew: 
             part(of.half),
             pods(missing)
         );
+    }
+    if let Some(ahead) = of.ahead {
+        return format!("{} {}", part(of.half), goes_before(of.half, ahead));
     }
     if of.cut && of.others.is_empty() {
         return format!(
@@ -95,17 +105,52 @@ pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole, anew: 
     };
     match freed {
         Whole::Nothing | Whole::Unknown => {}
-        Whole::Pod(pod) => said += &format!(" It starts once pod {pod} ends, which runs."),
+        Whole::Pod(pod, false) => said += &format!(" It starts once pod {pod} ends, which runs."),
+        Whole::Pod(pod, true) => {
+            said +=
+                &format!(" The end of pod {pod}, which runs, would make room for it, but {TAKEN}.");
+        }
         Whole::Several => said += " It starts once pods that run beside it have ended.",
     }
     if of.cut {
         said += " Not all was tried: that would take too long.";
     }
-    if anew {
+    if of.own {
         said += " What it holds itself keeps it where it is: once its own pods are ended it starts \
                  whole.";
     }
     format!("{} does not start. {said}", part(of.half))
+}
+
+/// That pods that come before a group take what it could have, at the end of a sentence.
+const TAKEN: &str = "as things stand pods that come before it would take that room";
+
+/// "does not start: there is room for the rest of it now, and pod/x, which comes before it, takes that."
+fn goes_before(half: &Half, ahead: &Ahead) -> String {
+    let room = "does not start: there is room for the rest of it now, and";
+    match ahead {
+        Ahead::One(group, priority) if *priority > half.priority => format!(
+            "{room} {group}, which comes before it by its priority of {priority} over {}, takes that. It \
+             starts if its own priority is above {priority}.",
+            half.priority
+        ),
+        Ahead::One(group, _) => format!(
+            "{room} {group}, which comes before it at the same priority, takes that. It starts if its own \
+             priority is higher."
+        ),
+        Ahead::Several(all) => {
+            let named: Vec<String> = all.iter().take(AHEAD_MAX).map(ToString::to_string).collect();
+            let more = all.len().saturating_sub(AHEAD_MAX);
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let who = match named.as_slice() {
+                [] => String::new(),
+                named => format!(" ({}{more})", named.join(", ")),
+            };
+            format!(
+                "{room} what starts before it takes that{who}. It starts if its own priority is above theirs."
+            )
+        }
+    }
 }
 
 /// "podgroup/a or podgroup/b holds", "podgroup/a and podgroup/b hold".
@@ -152,7 +197,7 @@ mod tests {
     use super::*;
 
     fn waits_for<'h>(half: &'h Half, others: Vec<&'h Half>, cut: bool) -> WaitsFor<'h> {
-        WaitsFor { half, others, any: true, cut }
+        WaitsFor { half, others, any: true, own: false, ahead: None, cut }
     }
 
     fn half(name: &str) -> Half {
@@ -163,11 +208,11 @@ mod tests {
     #[test]
     fn what_was_not_tried_is_said() {
         let (a, b) = (half("a"), half("b"));
-        let all = half_started(&waits_for(&a, vec![&b], false), false, &Whole::Nothing, false);
+        let all = half_started(&waits_for(&a, vec![&b], false), false, &Whole::Nothing);
         assert!(!all.contains("tried"), "{all}");
-        let some = half_started(&waits_for(&a, vec![&b], true), false, &Whole::Nothing, false);
+        let some = half_started(&waits_for(&a, vec![&b], true), false, &Whole::Nothing);
         assert!(some.ends_with("Not all was tried: that would take too long."), "{some}");
-        let none = half_started(&waits_for(&a, vec![], true), false, &Whole::Nothing, false);
+        let none = half_started(&waits_for(&a, vec![], true), false, &Whole::Nothing);
         assert!(none.contains("For whom it waits is not known"), "{none}");
     }
 
@@ -178,5 +223,27 @@ mod tests {
         let told = deadlock(&(0..14).map(circle).collect::<Vec<_>>(), &Whole::Nothing, None);
         assert!(told.contains("podgroup/g11 has") && !told.contains("podgroup/g12 has"), "{told}");
         assert!(told.contains("and so on with 2 more"), "{told}");
+    }
+
+    #[test]
+    fn who_goes_before_is_named() {
+        let a = half("a");
+        let told = |ahead: &Ahead| {
+            let of = WaitsFor { ahead: Some(ahead), ..waits_for(&a, vec![], false) };
+            half_started(&of, false, &Whole::Nothing)
+        };
+        let six: Vec<GroupKey> = (0..6).map(|at| half(&format!("g{at}")).group).collect();
+        let several = told(&Ahead::Several(six));
+        assert!(
+            several.contains("(podgroup/g0, podgroup/g1, podgroup/g2, podgroup/g3 and 2 more)"),
+            "{several}"
+        );
+        let higher = told(&Ahead::One(half("b").group, 7));
+        assert!(higher.contains("by its priority of 7 over 0"), "{higher}");
+        let equal = told(&Ahead::One(half("b").group, 0));
+        assert!(
+            equal.contains("podgroup/b, which comes before it at the same priority"),
+            "{equal}"
+        );
     }
 }
