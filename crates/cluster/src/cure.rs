@@ -1,5 +1,6 @@
 //! What would place a group that is not placed: candidates from the closed vocabulary of edits, each
-//! tried on a fork of the world and kept only if it works there and nothing smaller of its kind does.
+//! tried on a fork of the world and kept only if it works there and nothing smaller of its kind does. A gang
+//! that has not started is to start; of any other group all is to be placed.
 //!
 //! A cure is an [`Edit`], so that what is printed can be asked with `--if`. A trial is a whole plan of
 //! the edited fork, after which the edit is taken back: there is one fork for a whole document, so a
@@ -46,8 +47,8 @@ pub(crate) struct Subject {
     pub(crate) gang: bool,
     /// Its pods that exist.
     pub(crate) own: BTreeSet<PodKey>,
-    /// The object that declares it.
-    pub(crate) declared: ObjectRef,
+    /// The objects that declare it: its own, and of a group of groups those below.
+    pub(crate) declared: Vec<ObjectRef>,
 }
 
 /// Pods that are alike.
@@ -98,17 +99,17 @@ pub(crate) struct Lab<'a> {
     part: &'a Part,
     report: &'a Report,
     trials: &'a mut Trials,
-    /// What was tried already.
-    tried: BTreeMap<Edit, bool>,
+    /// What was tried already: of what works how many pods of the group wait all the same.
+    tried: BTreeMap<Edit, Option<u32>>,
     /// Something that may be a cure was not tried.
     cut: bool,
 }
 
 impl Lab<'_> {
-    /// Whether the edit places all of the group. None if it can't be told: the trials are spent.
+    /// Whether the edit does what is asked of it. None if it can't be told: the trials are spent.
     fn works(&mut self, edit: &Edit) -> Option<bool> {
         if let Some(known) = self.tried.get(edit) {
-            return Some(*known);
+            return Some(known.is_some());
         }
         let Some(left) = self.trials.0.checked_sub(1) else {
             self.cut = true;
@@ -119,12 +120,14 @@ impl Lab<'_> {
         let decision = bench.with_edit(edit, "", |world| plan(world, &self.plan.options).decision);
         // What can't be done cures nothing; a group that is no longer pending has nothing left to
         // place.
-        let works = decision.is_ok_and(|decision| {
+        let aim = aim(self.plan, self.subject);
+        let left = decision.ok().and_then(|decision| {
             let own = decision.verdicts.iter().find(|(group, _)| *group == self.subject.group);
-            own.is_none_or(|(_, verdict)| helps(edit, verdict))
+            let Some((_, verdict)) = own else { return Some(0) };
+            helps(edit, aim, verdict).then(|| waiting(verdict))
         });
-        self.tried.insert(edit.clone(), works);
-        Some(works)
+        self.tried.insert(edit.clone(), left);
+        Some(left.is_some())
     }
 
     /// The nodes of the place that comes nearest to holding the group, where it must be in one.
@@ -160,8 +163,24 @@ impl Lab<'_> {
     }
 }
 
-/// Edits of which each alone places the group, cheapest kind first, and whether all that could were
-/// tried.
+/// A change that does what is asked of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Cure {
+    pub(crate) edit: Edit,
+    /// Pods of the group that wait all the same.
+    pub(crate) waiting: u32,
+}
+
+/// What a cure is to do for a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// It starts, which it does not now: some of it may still wait.
+    Start,
+    /// All of it is placed.
+    Whole,
+}
+
+/// Cures of which each alone does, cheapest kind first, and whether all that could were tried.
 pub(crate) fn cures(
     world: &World,
     bench: &mut Bench,
@@ -169,7 +188,7 @@ pub(crate) fn cures(
     subject: &Subject,
     report: &Report,
     trials: &mut Trials,
-) -> (Vec<Edit>, bool) {
+) -> (Vec<Cure>, bool) {
     let Some(objects) = world.objects() else { return (Vec::new(), true) };
     // A report on what is missing of a group does not know where the rest of it is kept.
     let mut verdicts = plan.decision.verdicts.iter();
@@ -186,7 +205,7 @@ pub(crate) fn cures(
     let mut ungated = Vec::new();
     let mut relaxed = relax::levels(&mut lab);
     let (mut counts, mut resources, mut names) = (Vec::new(), Vec::new(), Vec::new());
-    let mut replicas: Vec<Edit> = reduce::minimum(&mut lab).into_iter().collect();
+    let mut replicas: Vec<Edit> = reduce::minima(&mut lab);
     for part in subject.parts.iter().take(PARTS_MAX) {
         lab.part = part;
         ungated.extend(relax::gates(&mut lab));
@@ -201,7 +220,29 @@ pub(crate) fn cures(
     let ended = ends::ends(&mut lab, &nearest, &place).into_iter().collect();
     let kinds = vec![healed, ungated, ended, relaxed, names, counts, resources, replicas, more];
     let kinds = kinds.into_iter().map(each_once).collect();
-    (named(kinds), !lab.cut)
+    let cure = |edit: Edit| {
+        let waiting = lab.tried.get(&edit).copied().flatten().unwrap_or_default();
+        Cure { edit, waiting }
+    };
+    (named(kinds).into_iter().map(cure).collect(), !lab.cut)
+}
+
+/// What is asked of cures of a group: a gang that has not started is to start.
+fn aim(plan: &Plan, subject: &Subject) -> Aim {
+    let own = plan.decision.verdicts.iter().find(|(group, _)| *group == subject.group);
+    let has_started = own.is_none_or(|(_, verdict)| matches!(verdict, Verdict::Placed { .. }));
+    if subject.gang && !has_started { Aim::Start } else { Aim::Whole }
+}
+
+/// Pods that this verdict leaves without a place.
+fn waiting(verdict: &Verdict) -> u32 {
+    match verdict {
+        Verdict::Placed { short: Some(short), .. } => short.missing,
+        Verdict::Placed { short: None, .. }
+        | Verdict::Waits(_)
+        | Verdict::Refused(_)
+        | Verdict::GaveUp(..) => 0,
+    }
 }
 
 /// The cures that are named: as many of each kind as there is room for, each kind's first before any
@@ -228,13 +269,14 @@ fn each_once(edits: Vec<Edit>) -> Vec<Edit> {
     edits.into_iter().filter(|edit| found.insert(edit.clone())).collect()
 }
 
-/// Whether a group with this verdict has what an edit promises: of a lower minimum that it starts, of
-/// any other that all of it is placed.
+/// Whether a group with this verdict has what an edit promises: what is asked of it, but of fewer pods of a
+/// workload that all of them are placed.
 #[must_use]
-pub fn helps(edit: &Edit, verdict: &Verdict) -> bool {
-    match (edit, verdict) {
-        (Edit::Set { what: Setting::Minimum(_), .. }, Verdict::Placed { .. }) => true,
-        (_, verdict) => verdict.is_whole(),
+pub fn helps(edit: &Edit, aim: Aim, verdict: &Verdict) -> bool {
+    let fewer = matches!(edit, Edit::Set { what: Setting::Replicas(_), .. });
+    match (aim, verdict) {
+        (Aim::Start, Verdict::Placed { .. }) if !fewer => true,
+        (Aim::Start | Aim::Whole, verdict) => verdict.is_whole(),
     }
 }
 

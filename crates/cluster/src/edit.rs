@@ -14,7 +14,7 @@ use phalanx_objects::topology::AlignLevel;
 use phalanx_objects::{Kind, ObjectRef};
 
 pub(crate) use apply::{Put, apply};
-pub(crate) use apply::{healthy, is_of, levels, minimum, replicas};
+pub(crate) use apply::{healthy, is_of, levels, minima, replicas};
 pub use parse::{kind_word, parse_target};
 
 /// One change of the world.
@@ -121,6 +121,17 @@ pub enum Relaxation {
     },
 }
 
+/// The fewest of something that start at once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Minimum {
+    /// Groups or subgroups are counted, and not pods.
+    pub groups: bool,
+    /// The part that it is of, by name (a subgroup, a task, a clique); none is the group itself.
+    pub of: Option<String>,
+    /// How many.
+    pub count: u32,
+}
+
 /// A number or a name that can be changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setting {
@@ -133,8 +144,8 @@ pub enum Setting {
     },
     /// The pods of a workload at a time.
     Replicas(u32),
-    /// The fewest pods of a group that start at once.
-    Minimum(u32),
+    /// The fewest of a group that start at once.
+    Minimum(Minimum),
     /// The name under which a pod requests what it requests under another.
     Name {
         /// The resource.
@@ -251,7 +262,11 @@ impl fmt::Display for Setting {
         match self {
             Self::Count { request, count } => write!(f, "count of {request} to {count}"),
             Self::Replicas(count) => write!(f, "replicas to {count}"),
-            Self::Minimum(count) => write!(f, "minimum to {count}"),
+            Self::Minimum(Minimum { groups, of, count }) => {
+                let groups = if *groups { " groups" } else { "" };
+                let of = of.as_ref().map_or_else(String::new, |of| format!(" of {of}"));
+                write!(f, "minimum{groups}{of} to {count}")
+            }
             Self::Name { resource, other } => write!(f, "name of {resource} to {other}"),
             Self::Resource { resource, quantity } => write!(f, "{resource} to {quantity}"),
         }

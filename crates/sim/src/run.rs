@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use phalanx_cluster::audit::audit_objects;
 use phalanx_cluster::cure::Trials;
-use phalanx_cluster::edit::{self, Edit};
+use phalanx_cluster::edit::Edit;
 use phalanx_cluster::plan::{Plan, PlanOptions, plan};
 use phalanx_cluster::raise::raise;
 use phalanx_cluster::view::{Document, PodView, VerdictWord, ViewOptions, plan_document};
@@ -215,7 +215,7 @@ impl Setting {
 }
 
 /// Each cure, made to the world by its own words, places the pod; of a workload all that it wants
-/// then, and with a lower minimum of a group some of it.
+/// then, but for as many of a group as it says.
 fn cures(
     way: &str,
     world: &World,
@@ -227,7 +227,6 @@ fn cures(
         for cure in &pod.cures {
             let mut cured = world.clone();
             let change = cure.edit.parse::<Edit>();
-            let starts = matches!(&change, Ok(Edit::Set { what: edit::Setting::Minimum(_), .. }));
             let made = change.and_then(|edit| cured.edit(&edit, &pod.namespace));
             if let Err(error) = made {
                 wrong.push(format!("{way}, the cure `{}` can't be made: {error}.", cure.edit));
@@ -242,10 +241,11 @@ fn cures(
                 };
                 other.namespace == pod.namespace && same
             };
-            let mut all = after.pods.iter().filter(own);
-            let is_placed = |pod: &PodView| pod.verdict == VerdictWord::Placed;
-            // With a lower minimum the group starts, and some of it may wait.
-            if !(if starts { all.any(is_placed) } else { all.all(is_placed) }) {
+            let all: Vec<&PodView> = after.pods.iter().filter(own).collect();
+            let waits = |pod: &&&PodView| pod.verdict != VerdictWord::Placed;
+            let waiting = all.iter().filter(waits).count();
+            // Of a gang that starts some may wait all the same, as many as it says.
+            if waiting != cure.waiting as usize || (waiting > 0 && waiting == all.len()) {
                 wrong.push(format!("{way}, the cure `{}` does not cure {}.", cure.edit, pod.name));
             }
         }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use phalanx_engine::{Facts, Verdict};
+use phalanx_engine::Facts;
 use phalanx_objects::resource::{DeviceAllocationMode, DeviceRequest};
 use phalanx_objects::{Kind, ObjectRef, Quantity};
 
-use super::Lab;
-use crate::edit::{Edit, Setting, Target};
+use super::{Aim, Lab};
+use crate::edit::{Edit, Minimum, Setting, Target};
 use crate::lower::is_extended;
 use crate::world::Objects;
 
@@ -155,20 +155,33 @@ fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
     })
 }
 
-/// The most pods of a gang that start at once, where fewer do.
-pub(super) fn minimum(lab: &mut Lab<'_>) -> Option<Edit> {
-    let mut verdicts = lab.plan.decision.verdicts.iter();
-    let own = verdicts.find(|(group, _)| *group == lab.subject.group).map(|(_, verdict)| verdict);
-    if !lab.subject.gang || matches!(own, Some(Verdict::Placed { .. })) {
-        return None;
+/// Most minima of a gang, of its own and of its parts, that are tried.
+const MINIMA_MAX: usize = 32;
+
+/// For each minimum of a gang that has not started, of pods and of groups, the most with which it starts.
+pub(super) fn minima(lab: &mut Lab<'_>) -> Vec<Edit> {
+    if super::aim(lab.plan, lab.subject) == Aim::Whole {
+        return Vec::new();
     }
-    let object = lab.subject.declared.clone();
-    let now = lab.objects.get(&object).and_then(crate::edit::minimum)?;
+    let mut all = Vec::new();
+    for object in &lab.subject.declared {
+        let own = lab.objects.get(object).map(crate::edit::minima).unwrap_or_default();
+        all.extend(own.into_iter().map(|minimum| (object.clone(), minimum)));
+    }
+    lab.cut |= all.len() > MINIMA_MAX;
+    all.truncate(MINIMA_MAX);
     let fit = super::group_facts(&lab.report.verdict).map(|facts| i64::from(facts.fit));
-    largest(lab, i64::from(now) - 1, fit.as_slice(), |count| {
-        let what = Setting::Minimum(u32::try_from(count).ok()?);
-        Some(Edit::Set { object: Target::from(&object), what })
-    })
+    let mut edits = Vec::new();
+    for (object, now) in all {
+        // How many fit is about the pods of all of it.
+        let fit = fit.filter(|_| !now.groups && now.of.is_none());
+        edits.extend(largest(lab, i64::from(now.count) - 1, fit.as_slice(), |count| {
+            let what =
+                Setting::Minimum(Minimum { count: u32::try_from(count).ok()?, ..now.clone() });
+            Some(Edit::Set { object: Target::from(&object), what })
+        }));
+    }
+    edits
 }
 
 /// The most pods of a workload that are placed, with those that it has.

@@ -41,7 +41,7 @@ pub(super) fn levels(lab: &mut Lab<'_>) -> Vec<Edit> {
         return Vec::new();
     }
     let parts = lab.subject.parts.iter().take(super::PARTS_MAX).map(|part| &part.spec_of);
-    let objects: BTreeSet<&ObjectRef> = parts.chain([&lab.subject.declared]).collect();
+    let objects: BTreeSet<&ObjectRef> = parts.chain(&lab.subject.declared).collect();
     let mut edits = BTreeSet::new();
     for object in objects {
         let levels = lab.objects.get(object).map(crate::edit::levels).unwrap_or_default();

@@ -23,7 +23,7 @@ use crate::world::Objects;
 mod groups;
 mod nodes;
 
-pub(crate) use groups::{levels, minimum};
+pub(crate) use groups::{levels, minima};
 pub(crate) use nodes::healthy;
 
 /// One object's change.
@@ -492,7 +492,7 @@ fn set(object: &mut Object, what: &Setting) -> Result<(), String> {
             if found { Ok(()) } else { Err(no_request(request)) }
         }
         Setting::Replicas(count) => set_replicas(object, *count),
-        Setting::Minimum(count) => groups::set_minimum(object, *count),
+        Setting::Minimum(minimum) => groups::set_minimum(object, minimum),
         Setting::Name { resource, other } => set_name(object, resource, other),
         Setting::Resource { resource, quantity } => set_resource(object, resource, quantity),
     }

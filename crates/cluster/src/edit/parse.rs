@@ -7,7 +7,7 @@ use phalanx_objects::topology::AlignLevel;
 use phalanx_objects::workload::WorkloadKind;
 use phalanx_objects::{Kind, Quantity};
 
-use super::{Edit, EditError, Ill, Relaxation, Setting, Target};
+use super::{Edit, EditError, Ill, Minimum, Relaxation, Setting, Target};
 
 const FORMS: &str = "an edit is one of `+N nodes like NODE`, `heal NODE`, `heal NODE/DEVICE`, \
     `without KIND/NAME`, `relax KIND/NAME CONSTRAINT` and `set KIND/NAME WHAT to VALUE`";
@@ -258,13 +258,10 @@ fn set(rest: &[&str]) -> Result<Edit, EditError> {
         ["replicas", "to", count] => {
             Setting::Replicas(number(count, "the number of pods", COUNT_MAX)?)
         }
-        ["minimum", "to", count] => {
-            let count = number(count, "the fewest pods", COUNT_MAX)?;
-            if count == 0 {
-                return expected("a minimum of at least 1");
-            }
-            Setting::Minimum(count)
-        }
+        ["minimum", "to", count] => minimum(false, None, count)?,
+        ["minimum", "of", part, "to", count] => minimum(false, Some(part), count)?,
+        ["minimum", "groups", "to", count] => minimum(true, None, count)?,
+        ["minimum", "groups", "of", part, "to", count] => minimum(true, Some(part), count)?,
         ["name", "of", resource, "to", other] => {
             let (resource, other) = ((*resource).to_owned(), (*other).to_owned());
             Setting::Name { resource, other }
@@ -284,12 +281,22 @@ fn set(rest: &[&str]) -> Result<Edit, EditError> {
         }
         _ => {
             return expected(
-                "`count of REQUEST to N`, `replicas to N`, `minimum to N`, `name of RESOURCE to \
-                 RESOURCE` or `RESOURCE to QUANTITY`",
+                "`count of REQUEST to N`, `replicas to N`, `minimum to N`, `minimum of PART to N`, \
+                 `minimum groups to N`, `minimum groups of PART to N`, `name of RESOURCE to RESOURCE` or \
+                 `RESOURCE to QUANTITY`",
             );
         }
     };
     Ok(Edit::Set { object, what })
+}
+
+fn minimum(groups: bool, of: Option<&str>, count: &str) -> Result<Setting, EditError> {
+    let what = if groups { "the fewest groups" } else { "the fewest pods" };
+    let count = number(count, what, COUNT_MAX)?;
+    if count == 0 {
+        return expected("a minimum of at least 1");
+    }
+    Ok(Setting::Minimum(Minimum { groups, of: of.map(str::to_owned), count }))
 }
 
 #[cfg(test)]
@@ -325,6 +332,9 @@ mod tests {
             "set resourceclaimtemplate/pair count of gpu to 2",
             "set deployment/web replicas to 3",
             "set podgroup/x minimum to 6",
+            "set vcjob/x minimum of worker to 2",
+            "set compositepodgroup/x minimum groups to 1",
+            "set podgroup.scheduling.run.ai/x minimum groups of decode to 1",
             "set pod/x nvidia.com/gpu to 3",
             "set pod/x name of nvidia.com/gpu to nvidia.com/mig-3g.40gb",
             "set pod/x cpu to 500m",

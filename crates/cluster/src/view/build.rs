@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use phalanx_engine::{
     Act, ClaimKey, Cost, DeviceFacts, DeviceKey, DeviceOrder, Example, Facts, Grant, GroupKey,
-    Name, NodeOrder, PodKey, Reason, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
+    Name, NodeOrder, PodKey, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
 };
 use phalanx_objects::core::PodSpec;
 use phalanx_objects::resource::DeviceClaim;
@@ -12,14 +12,14 @@ use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::align;
 use super::groups::groups;
+use super::members::{has_choice, name_member};
 use super::others::Others;
 use super::schema::{
     API_VERSION, CompatView, CureView, DeviceView, Document, ExampleView, FindingView, PodView,
     PolicyView, ReasonView, Summary, VerdictWord, proof, scope,
 };
 use super::stay::{self, Evicting, Tolerated};
-use crate::cure::{Bench, Part, Subject, Trials, cures};
-use crate::edit::Edit;
+use crate::cure::{Bench, Cure, Part, Subject, Trials, cures};
 use crate::finding::{Finding, Severity};
 use crate::lint::partitions::Partitions;
 use crate::lower::{ClaimName, GroupInfo, PodInfo, is_device_counter};
@@ -134,8 +134,9 @@ pub(super) fn account(world: &mut World, plan: &Plan, group: &GroupKey) -> Optio
     why(world, group, &plan.options)
 }
 
-fn cure_view(edit: &Edit) -> CureView {
-    CureView { edit: edit.to_string(), message: words::cure_sentence(edit) }
+fn cure_view(Cure { edit, waiting }: &Cure) -> CureView {
+    let message = words::cure_sentence(edit, *waiting);
+    CureView { edit: edit.to_string(), message, waiting: *waiting }
 }
 
 /// What a cure is looked for: the first role of a group that is short; of one that starts whole all that
@@ -168,7 +169,7 @@ fn subject(world: &World, info: &GroupInfo, report: &Report, seats: &[Seat]) -> 
         placed: u32::try_from(seats.len()).unwrap_or(u32::MAX),
         gang: info.gang,
         own: world.lowering().pods_in_gang(&info.key),
-        declared: object_of(info),
+        declared: world.lowering().objects_of_group(&info.key),
     }
 }
 
@@ -500,7 +501,7 @@ impl<'a> Builder<'a> {
         if let Some(why) = why {
             self.name_others(&mut view.reasons, why);
             if let Some((role, first)) = other {
-                let said = name_member(info, (role, first), why, &view.reasons);
+                let said = name_member(self.world, info, (role, first), why, &view.reasons);
                 if role != at {
                     view.reasons.clone_from(&said);
                 }
@@ -512,6 +513,11 @@ impl<'a> Builder<'a> {
         let CuresFound { cures, cut } = self.cures.get(&info.key).cloned().unwrap_or_default();
         view.cures = cures;
         view.notes.extend(cut);
+        if let (Some(steps), Some(first)) = (effort.filter(|_| info.gang), view.reasons.first_mut())
+        {
+            let choice = has_choice(self.world, info);
+            first.message = words::given_up(steps, choice, &first.message);
+        }
         view.effort = effort;
         view
     }
@@ -810,33 +816,6 @@ pub(super) fn reasons(
         }
     };
     first.into_iter().chain(rows).collect()
-}
-
-/// The same rows where they are said of others: each names the member that it is about, where there are
-/// others.
-fn name_member(
-    info: &GroupInfo,
-    (role, first): (usize, &PodInfo),
-    why: &Why,
-    rows: &[ReasonView],
-) -> Vec<ReasonView> {
-    let mut rows = rows.to_vec();
-    let with_pods = info.roles.iter().filter(|role| !role.pods.is_empty()).count();
-    if with_pods < 2 {
-        return rows;
-    }
-    let pods = info.roles.get(role).map_or(0, |role| role.pods.len());
-    let who = words::of_member(&first.key.0.name, &first.role_name, pods);
-    for row in &mut rows {
-        if row.code == Reason::GroupShort.code() {
-            continue;
-        }
-        row.message = match why.group() {
-            Some(_) => format!("{who}: {}", row.message),
-            None => words::waits_with(&who, &row.message),
-        };
-    }
-    rows
 }
 
 fn reason(world: &World, info: &GroupInfo, pod: &PodInfo, tally: &Tally) -> ReasonView {

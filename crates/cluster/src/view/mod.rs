@@ -4,6 +4,7 @@ mod align;
 mod build;
 mod choice;
 mod groups;
+mod members;
 mod mounts;
 mod others;
 mod places;

@@ -235,6 +235,12 @@ pub struct ExampleView {
     pub device: Option<String>,
 }
 
+/// Whether there is nothing to count.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
 /// A change that would help.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -244,6 +250,9 @@ pub struct CureView {
     pub edit: String,
     /// The sentence.
     pub message: String,
+    /// Pods of the group that wait all the same: more than none where it starts and is not whole.
+    #[serde(skip_serializing_if = "is_none")]
+    pub waiting: u32,
 }
 
 /// What was chosen, beside what else there was.

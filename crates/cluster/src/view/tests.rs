@@ -50,7 +50,7 @@ fn reason() -> ReasonView {
 }
 
 fn cure() -> CureView {
-    CureView { edit: "heal n1".into(), message: "m".into() }
+    CureView { edit: "heal n1".into(), message: "m".into(), waiting: 1 }
 }
 
 fn choice() -> ChoiceView {
@@ -374,6 +374,7 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     pod.choice = None;
     pod.fit_error = None;
     pod.reasons[0].example = None;
+    pod.cures[0].waiting = 0;
     bare.groups[0].ranks.clear();
     bare.groups[0].places.clear();
     bare.groups[0].missing_subgroups.clear();

@@ -1,8 +1,11 @@
 //! What a cure asks of the reader, in one sentence.
 
-use crate::edit::{Edit, Ill, Relaxation, Setting, Target, kind_word};
-
 use phalanx_engine::GroupKey;
+use phalanx_objects::Kind;
+use phalanx_objects::scheduling::SchedulingKind;
+use phalanx_objects::workload::WorkloadKind;
+
+use crate::edit::{Edit, Ill, Minimum, Relaxation, Setting, Target, kind_word};
 
 use super::{count, list};
 
@@ -10,42 +13,76 @@ fn thing(target: &Target) -> String {
     format!("{} {}", kind_word(target.kind), target.name)
 }
 
-/// The sentence of a cure: what to do so that it fits.
-pub fn cure_sentence(edit: &Edit) -> String {
-    match edit {
+/// The sentence of a cure: what to do so that it fits; or so that it starts, where so many of its pods wait
+/// all the same.
+pub fn cure_sentence(edit: &Edit, waiting: u32) -> String {
+    let how = match edit {
         Edit::AddNodes { count: number, like } => {
             let nodes = count(u64::from(*number), "node", "nodes");
-            format!("It fits with {nodes} more like {like}.")
+            format!("with {nodes} more like {like}")
         }
         Edit::Heal { ills } => {
             let things: Vec<String> = ills.iter().map(ill).collect();
-            format!("It fits once {} {} healthy again.", list(&things), is_or_are(things.len()))
+            format!("once {} {} healthy again", list(&things), is_or_are(things.len()))
         }
         Edit::Without { objects } => {
             let things: Vec<String> = objects.iter().map(thing).collect();
-            format!("It fits once {} {} ended.", list(&things), is_or_are(things.len()))
+            format!("once {} {} ended", list(&things), is_or_are(things.len()))
         }
         Edit::Relax { object, what } => relax(object, what),
-        Edit::Set { object, what } => match what {
-            Setting::Count { request, count: number } => {
-                let devices = count(u64::from(*number), "device", "devices");
-                format!("It fits if request {request} of {} asks {devices}.", thing(object))
-            }
-            Setting::Replicas(number) => {
-                let pods = count(u64::from(*number), "pod", "pods");
-                format!("It fits if {} has {pods} at a time.", thing(object))
-            }
-            Setting::Minimum(number) => {
-                let pods = count(u64::from(*number), "pod", "pods");
-                format!("It starts with {pods} if no more of {} must start at once.", thing(object))
-            }
-            Setting::Name { resource, other } => {
-                format!("It fits if {} asks for {other} in place of {resource}.", thing(object))
-            }
-            Setting::Resource { resource, quantity } => {
-                format!("It fits if {} requests {quantity} of {resource}.", thing(object))
-            }
-        },
+        Edit::Set { object, what } => set(object, what),
+    };
+    let starts = matches!(edit, Edit::Set { what: Setting::Minimum(_), .. }) || waiting > 0;
+    let it = if starts { "It starts" } else { "It fits" };
+    let rest = match waiting {
+        0 => String::new(),
+        1 => ", and 1 of its pods still waits".to_owned(),
+        many => format!(", and {many} of its pods still wait"),
+    };
+    format!("{it} {how}{rest}.")
+}
+
+fn set(object: &Target, what: &Setting) -> String {
+    let on = thing(object);
+    match what {
+        Setting::Count { request, count: number } => {
+            let devices = count(u64::from(*number), "device", "devices");
+            format!("if request {request} of {on} asks {devices}")
+        }
+        Setting::Replicas(number) => {
+            format!("if {on} has {} at a time", count(u64::from(*number), "pod", "pods"))
+        }
+        Setting::Minimum(Minimum { groups, of, count: number }) => {
+            let (what, part) = counted(object.kind, *groups);
+            let of = of.as_ref().map_or_else(String::new, |of| format!("{part} {of} of "));
+            let number = count(u64::from(*number), what, &format!("{what}s"));
+            format!("if no more than {number} of {of}{on} must start at once")
+        }
+        Setting::Name { resource, other } => {
+            format!("if {on} asks for {other} in place of {resource}")
+        }
+        Setting::Resource { resource, quantity } => {
+            format!("if {on} requests {quantity} of {resource}")
+        }
+    }
+}
+
+/// What a minimum of an object of this kind counts, and what the parts are that have one.
+fn counted(kind: Kind, groups: bool) -> (&'static str, &'static str) {
+    let is = |of: SchedulingKind| kind == Kind::Scheduling(of);
+    let is_job = kind == Kind::Workload(WorkloadKind::VolcanoJob);
+    if is(SchedulingKind::VolcanoPodGroup) || is_job {
+        return match (groups, is_job) {
+            (false, _) => ("pod", "task"),
+            (true, true) => ("partition", "task"),
+            (true, false) => ("subgroup", "policy"),
+        };
+    }
+    match (groups, is(SchedulingKind::KaiPodGroup)) {
+        (true, true) => ("subgroup", "subgroup"),
+        (true, false) => ("group", "subgroup"),
+        (false, true) => ("pod", "subgroup"),
+        (false, false) => ("pod", "clique"),
     }
 }
 
@@ -79,45 +116,45 @@ fn relax(object: &Target, what: &Relaxation) -> String {
     let object = thing(object);
     match what {
         Relaxation::MatchAttribute(attribute) => {
-            format!("It fits if the devices of {object} need not agree on {attribute}.")
+            format!("if the devices of {object} need not agree on {attribute}")
         }
         Relaxation::DistinctAttribute(attribute) => {
-            format!("It fits if the devices of {object} need not differ in {attribute}.")
+            format!("if the devices of {object} need not differ in {attribute}")
         }
         Relaxation::Selectors(request) => {
-            format!("It fits if request {request} of {object} drops its own selectors.")
+            format!("if request {request} of {object} drops its own selectors")
         }
         Relaxation::Align(level) => {
-            format!("It fits if {object} does without phalanx.dev/align {level}.")
+            format!("if {object} does without phalanx.dev/align {level}")
         }
         Relaxation::Topology(level) => {
-            format!("It fits if {object} wishes for one {level} and does not require it.")
+            format!("if {object} wishes for one {level} and does not require it")
         }
         Relaxation::NodeSelector(key) => {
-            format!("It fits if {object} drops the label {key} from its nodeSelector.")
+            format!("if {object} drops the label {key} from its nodeSelector")
         }
         Relaxation::NodeAffinity => {
-            format!("It fits if {object} drops its required node affinity.")
+            format!("if {object} drops its required node affinity")
         }
         Relaxation::HostPort(port) => {
-            format!("It fits if {object} does without the host port {port}.")
+            format!("if {object} does without the host port {port}")
         }
         Relaxation::PodAffinity => {
-            format!("It fits if {object} drops its required affinity to other pods.")
+            format!("if {object} drops its required affinity to other pods")
         }
         Relaxation::PodAntiAffinity => {
-            format!("It fits if {object} drops its required anti-affinity to other pods.")
+            format!("if {object} drops its required anti-affinity to other pods")
         }
         Relaxation::Spread(key) => {
-            format!("It fits if {object} need not be spread over {key}.")
+            format!("if {object} need not be spread over {key}")
         }
-        Relaxation::NodeName => format!("It fits if {object} names no node itself."),
+        Relaxation::NodeName => format!("if {object} names no node itself"),
         Relaxation::Gate(name) => {
-            format!("It fits once the scheduling gate {name} of {object} is lifted.")
+            format!("once the scheduling gate {name} of {object} is lifted")
         }
-        Relaxation::Taint(key) => format!("It fits if {object} tolerates the node taint {key}."),
+        Relaxation::Taint(key) => format!("if {object} tolerates the node taint {key}"),
         Relaxation::DeviceTaint { key, request } => {
-            format!("It fits if request {request} of {object} tolerates the device taint {key}.")
+            format!("if request {request} of {object} tolerates the device taint {key}")
         }
     }
 }
@@ -142,9 +179,34 @@ mod tests {
                 "relax pod/x gate example.com/quota",
                 "It fits once the scheduling gate example.com/quota of pod x is lifted.",
             ),
+            (
+                "set podgroup/x minimum to 4",
+                "It starts if no more than 4 pods of podgroup x must start at once.",
+            ),
+            (
+                "set compositepodgroup/x minimum groups to 1",
+                "It starts if no more than 1 group of compositepodgroup x must start at once.",
+            ),
+            (
+                "set podgroup.scheduling.run.ai/x minimum of two to 1",
+                "It starts if no more than 1 pod of subgroup two of podgroup.scheduling.run.ai x must start at \
+                 once.",
+            ),
+            (
+                "set vcjob/x minimum groups of worker to 2",
+                "It starts if no more than 2 partitions of task worker of vcjob x must start at once.",
+            ),
         ] {
             let edit: Edit = edit.parse().expect(edit);
-            assert_eq!(cure_sentence(&edit), sentence);
+            assert_eq!(cure_sentence(&edit, 0), sentence);
         }
+    }
+
+    #[test]
+    fn of_a_group_that_starts_in_part_it_says_how_many_wait() {
+        let edit: Edit = "+1 node like n1".parse().expect("an edit");
+        let said = |waiting| cure_sentence(&edit, waiting);
+        assert_eq!(said(1), "It starts with 1 node more like n1, and 1 of its pods still waits.");
+        assert_eq!(said(4), "It starts with 1 node more like n1, and 4 of its pods still wait.");
     }
 }

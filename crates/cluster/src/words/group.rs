@@ -73,7 +73,8 @@ fn running(facts: &GroupFacts) -> String {
     let runs = if facts.running == 1 { "runs" } else { "run" };
     match facts.running {
         0 => String::new(),
-        all if all == facts.fit => format!(", which {runs} there already"),
+        all if all == facts.fit && facts.place.is_some() => format!(", which {runs} there already"),
+        all if all == facts.fit => format!(", which {runs} already"),
         some => format!(", of which {some} {runs} already"),
     }
 }
@@ -110,6 +111,12 @@ fn who(part: Option<&str>) -> String {
 pub(crate) fn too_few_groups(needs: u32, there: usize) -> String {
     let groups = count(u64::from(needs), "group", "groups");
     format!("it needs {groups}, {}", of_which(u64::from(needs), there as u64))
+}
+
+/// That too few subgroups of a policy are there: `it needs 2 subgroups of p, of which 1 is there`.
+pub(crate) fn too_few_subgroups(policy: &str, needs: u32, there: usize) -> String {
+    let subgroups = count(u64::from(needs), "subgroup", "subgroups");
+    format!("it needs {subgroups} of {policy}, {}", of_which(u64::from(needs), there as u64))
 }
 
 fn of_which(needs: u64, there: u64) -> String {
@@ -150,6 +157,26 @@ pub(crate) fn of_member(first: &str, role: &str, pods: usize) -> String {
         (_, "") => format!("pod {first} and {} like it", count(pods as u64 - 1, "pod", "pods")),
         (_, role) => format!("the {pods} pods of role {role}"),
     }
+}
+
+/// A part among several of which any so many start what they are under: the group, or the part that is named
+/// here.
+pub(crate) struct Choice {
+    pub(crate) part: Name,
+    pub(crate) under: Option<Name>,
+    pub(crate) fewest: u32,
+    pub(crate) of: usize,
+}
+
+/// The beginning of what is said of a member of such a part: that its fault is not that of all.
+pub(crate) fn of_choice(who: &str, choice: &Choice) -> String {
+    let Choice { part, under, fewest, of } = choice;
+    let starts =
+        under.as_ref().map_or_else(|| "the group".to_owned(), |of| format!("subgroup {of}"));
+    format!(
+        "{starts} starts with any {fewest} of its {of} subgroups, and subgroup {part} can't come because of \
+         {who}"
+    )
 }
 
 /// What a pod waits for that has no fault of its own: for another with which it starts.
@@ -199,4 +226,21 @@ pub fn missing_subgroups(names: &[String]) -> Option<String> {
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     let all = if rest.is_empty() { list(&named) } else { named.join(", ") };
     (!names.is_empty()).then(|| format!("{what} {all}{rest} {are} not there"))
+}
+
+/// That the search for a place of a group ended before all was tried: `tried` is what came nearest by then.
+/// Of a choice of parts so many are tried at most as well.
+pub(crate) fn given_up(steps: u64, choice: bool, tried: &str) -> String {
+    let steps = count(steps, "step", "steps");
+    let (bound, fewer) = match choice {
+        false => (format!("at its bound of {steps}"), "fewer pods"),
+        true => {
+            (format!("at its bound, of {steps} or of the choices of subgroups"), "fewer subgroups")
+        }
+    };
+    format!(
+        "undecided: the search ended {bound}, before every arrangement was tried, so that one may exist; \
+         with {fewer}, pods that are more alike, or fewer rules between them it comes to its end; nearest so \
+         far: {tried}"
+    )
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_cluster::edit::{Edit, Ill, Setting};
+use phalanx_cluster::edit::{Edit, Ill, Minimum, Setting};
 use phalanx_cluster::plan::plan;
 use phalanx_cluster::view::{Document, PodView};
 use phalanx_cluster::world::World;
@@ -237,7 +237,9 @@ fn less(edit: &Edit) -> Vec<Edit> {
                     Setting::Count { request: request.clone(), count: count + 1 }
                 }
                 Setting::Replicas(count) => Setting::Replicas(count + 1),
-                Setting::Minimum(count) => Setting::Minimum(count + 1),
+                Setting::Minimum(of) => {
+                    Setting::Minimum(Minimum { count: of.count + 1, ..of.clone() })
+                }
                 // A name has no smaller one.
                 Setting::Name { .. } => return Vec::new(),
                 Setting::Resource { resource, quantity } => {

@@ -1,16 +1,17 @@
 //! What edits do to the objects that declare groups: the levels that they require, and the fewest pods
-//! that start at once.
+//! and groups that start at once.
 
 use std::collections::BTreeMap;
 
 use phalanx_objects::Object;
 use phalanx_objects::meta::{Annotations, ObjectMeta};
 use phalanx_objects::scheduling::{
-    GroupConstraints, GroveTopologyConstraint, KaiTopologyConstraint, NetworkTopology, Scheduling,
+    GroupConstraints, GroveTopologyConstraint, KaiPodGroupSpec, KaiSubGroup, KaiTopologyConstraint,
+    NetworkTopology, Scheduling,
 };
 use phalanx_objects::workload::Workload;
 
-use super::super::kind_word;
+use super::super::{Minimum, kind_word};
 
 /// Kueue's annotations that require a level, each with the one that takes its place: the wish for the
 /// same level, and no wish at all.
@@ -183,63 +184,60 @@ fn grove(of: &mut GroveTopologyConstraint, drop: &mut dyn FnMut(&str) -> bool) {
     }
 }
 
-/// The fewest pods of a group that start at once, where the object says it.
-pub(crate) fn minimum(object: &Object) -> Option<u32> {
-    let mut copy = object.clone();
-    let number = match minimum_of(&mut copy)? {
-        Fewest::Given(number) => Some(*number),
-        Fewest::Maybe(number, all) => number.or(all),
-    };
-    number.and_then(|number| u32::try_from(number).ok())
+/// What the object says of how much of a group starts at once: each number with what is counted, as it is
+/// now.
+pub(crate) fn minima(object: &Object) -> Vec<Minimum> {
+    let mut found = Vec::new();
+    each_minimum(&mut object.clone(), &mut |groups, of, fewest| {
+        let now = match fewest {
+            Fewest::Given(number) => Some(*number),
+            Fewest::Maybe(number, all) => number.or(all),
+        };
+        let count = now.and_then(|number| u32::try_from(number).ok());
+        let of = of.map(str::to_owned);
+        found.extend(count.map(|count| Minimum { groups, of, count }));
+    });
+    found
 }
 
-/// Sets it.
-pub(super) fn set_minimum(object: &mut Object, count: u32) -> Result<(), String> {
-    let count = i32::try_from(count).map_err(|_| "that is more than a group can have")?;
+/// Sets one of them.
+pub(super) fn set_minimum(object: &mut Object, to: &Minimum) -> Result<(), String> {
+    let count = i32::try_from(to.count).map_err(|_| "that is more than a group can have")?;
     let word = kind_word(object.kind());
-    match minimum_of(object) {
-        Some(Fewest::Given(number)) => *number = count,
-        Some(Fewest::Maybe(number, _)) => *number = Some(count),
-        None => return Err(format!("this {word} does not say how many pods start at once")),
+    let mut found = false;
+    each_minimum(object, &mut |groups, of, fewest| {
+        if groups != to.groups || of != to.of.as_deref() {
+            return;
+        }
+        found = true;
+        match fewest {
+            Fewest::Given(number) => *number = count,
+            Fewest::Maybe(number, _) => *number = Some(count),
+        }
+    });
+    let what = if to.groups { "groups" } else { "pods" };
+    let of = to.of.as_ref().map_or_else(String::new, |of| format!(" of {of}"));
+    if found {
+        Ok(())
+    } else {
+        Err(format!("this {word} does not say how many {what}{of} start at once"))
     }
-    Ok(())
 }
 
-/// Where an object says the fewest pods: always, or where it is not all of so many.
+/// Where an object says the fewest: always, or where it is not all of so many.
 enum Fewest<'a> {
     Given(&'a mut i32),
     Maybe(&'a mut Option<i32>, Option<i32>),
 }
 
-fn minimum_of(object: &mut Object) -> Option<Fewest<'_>> {
+/// What is done with a minimum: whether it counts groups, the part that it is of, and where it stands.
+type Act<'a> = dyn FnMut(bool, Option<&str>, Fewest<'_>) + 'a;
+
+fn each_minimum(object: &mut Object, act: &mut Act<'_>) {
     match object {
-        Object::Scheduling(Scheduling::PodGroup(of)) => {
-            let gang = of.spec.scheduling_policy.gang.as_mut().or(of.spec.policy.gang.as_mut());
-            gang.map(|gang| Fewest::Given(&mut gang.min_count))
-        }
-        Object::Scheduling(Scheduling::Coscheduling(of)) => {
-            (of.spec.min_member > 0).then_some(Fewest::Given(&mut of.spec.min_member))
-        }
-        Object::Scheduling(Scheduling::VolcanoPodGroup(of)) => {
-            of.spec.min_task_member.is_empty().then_some(Fewest::Given(&mut of.spec.min_member))
-        }
-        Object::Scheduling(Scheduling::KaiPodGroup(of)) => {
-            let whole = of.spec.sub_groups.is_empty() && of.spec.min_member.is_some();
-            whole.then_some(Fewest::Maybe(&mut of.spec.min_member, None))
-        }
-        Object::Workload(Workload::Job(job)) => {
-            let all = job.spec.parallelism;
-            let gang = job.spec.scheduling.as_mut()?.scheduling_policy.gang.as_mut();
-            gang.map(|gang| Fewest::Maybe(&mut gang.min_count, all))
-        }
-        Object::Workload(Workload::VolcanoJob(job)) => job
-            .spec
-            .min_available
-            .is_some()
-            .then_some(Fewest::Maybe(&mut job.spec.min_available, None)),
-        Object::Workload(_)
-        | Object::Scheduling(_)
-        | Object::Node(_)
+        Object::Scheduling(of) => of_object(of, act),
+        Object::Workload(of) => in_workload(of, act),
+        Object::Node(_)
         | Object::Pod(_)
         | Object::Namespace(_)
         | Object::Service(_)
@@ -261,6 +259,136 @@ fn minimum_of(object: &mut Object) -> Option<Fewest<'_>> {
         | Object::CSIDriver(_)
         | Object::CSIStorageCapacity(_)
         | Object::VolumeAttachment(_)
-        | Object::NodeTopology(_) => None,
+        | Object::NodeTopology(_) => {}
+    }
+}
+
+fn of_object(object: &mut Scheduling, act: &mut Act<'_>) {
+    match object {
+        Scheduling::PodGroup(of) => {
+            let gang = of.spec.scheduling_policy.gang.as_mut().or(of.spec.policy.gang.as_mut());
+            gang.into_iter().for_each(|gang| act(false, None, Fewest::Given(&mut gang.min_count)));
+        }
+        Scheduling::CompositePodGroup(of) => {
+            if let Some(gang) = &mut of.spec.scheduling_policy.gang {
+                act(true, None, Fewest::Given(&mut gang.min_group_count));
+            }
+        }
+        Scheduling::Coscheduling(of) if of.spec.min_member > 0 => {
+            act(false, None, Fewest::Given(&mut of.spec.min_member));
+        }
+        Scheduling::VolcanoPodGroup(of) => {
+            act(false, None, Fewest::Given(&mut of.spec.min_member));
+            for (task, least) in &mut of.spec.min_task_member {
+                act(false, Some(task), Fewest::Given(least));
+            }
+            for part in &mut of.spec.sub_group_policy {
+                if let Some(least) = &mut part.min_sub_groups {
+                    act(true, Some(&part.name), Fewest::Given(least));
+                }
+            }
+        }
+        Scheduling::KaiPodGroup(of) => of_kai(&mut of.spec, act),
+        Scheduling::PodGang(of) => {
+            for group in &mut of.spec.pod_groups {
+                act(false, Some(&group.name), Fewest::Given(&mut group.min_replicas));
+            }
+        }
+        Scheduling::Coscheduling(_)
+        | Scheduling::Templates(_)
+        | Scheduling::KueueWorkload(_)
+        | Scheduling::KueueTopology(_)
+        | Scheduling::KaiTopology(_)
+        | Scheduling::HyperNode(_)
+        | Scheduling::ComputeDomain(_) => {}
+    }
+}
+
+/// Of KAI's PodGroup; one of subgroups starts with all of them where it names neither minimum.
+fn of_kai(spec: &mut KaiPodGroupSpec, act: &mut Act<'_>) {
+    let under = |name: &str, subs: &[KaiSubGroup]| {
+        let under = subs.iter().filter(|sub| sub.parent.as_deref().unwrap_or_default() == name);
+        i32::try_from(under.count()).ok().filter(|count| *count > 0)
+    };
+    let tops = under("", &spec.sub_groups);
+    if let Some(least) = spec.min_member.as_mut().filter(|least| **least > 0) {
+        act(false, None, Fewest::Given(least));
+    } else if tops.is_some() {
+        act(true, None, Fewest::Maybe(&mut spec.min_sub_group, tops));
+    }
+    let below: Vec<Option<i32>> =
+        spec.sub_groups.iter().map(|sub| under(&sub.name, &spec.sub_groups)).collect();
+    for (sub, below) in spec.sub_groups.iter_mut().zip(below) {
+        if below.is_some() {
+            act(true, Some(&sub.name), Fewest::Maybe(&mut sub.min_sub_group, below));
+        } else if let Some(least) = sub.min_member.as_mut().filter(|least| **least > 0) {
+            act(false, Some(&sub.name), Fewest::Given(least));
+        }
+    }
+}
+
+fn in_workload(object: &mut Workload, act: &mut Act<'_>) {
+    match object {
+        Workload::Job(job) => {
+            let all = job.spec.parallelism;
+            if let Some(gang) =
+                job.spec.scheduling.as_mut().and_then(|of| of.scheduling_policy.gang.as_mut())
+            {
+                act(false, None, Fewest::Maybe(&mut gang.min_count, all));
+            }
+        }
+        Workload::VolcanoJob(job) => {
+            if job.spec.min_available.is_some() {
+                act(false, None, Fewest::Maybe(&mut job.spec.min_available, None));
+            }
+            for (index, task) in job.spec.tasks.iter_mut().enumerate() {
+                let name = match task.name.as_str() {
+                    "" => format!("default{index}"),
+                    name => name.to_owned(),
+                };
+                let parts = task.partition_policy.as_mut().filter(|of| of.min_partitions > 0);
+                match parts.filter(|_| task.min_available.is_none()) {
+                    Some(parts) => {
+                        act(true, Some(&name), Fewest::Given(&mut parts.min_partitions));
+                    }
+                    None => {
+                        let all = Some(task.replicas);
+                        act(false, Some(&name), Fewest::Maybe(&mut task.min_available, all));
+                    }
+                }
+            }
+        }
+        Workload::PodCliqueSet(set) => {
+            for clique in &mut set.spec.template.cliques {
+                let all = Some(clique.spec.replicas.max(1));
+                let least = Fewest::Maybe(&mut clique.spec.min_available, all);
+                act(false, Some(&clique.name), least);
+            }
+        }
+        Workload::MpiJob(job)
+        | Workload::PyTorchJob(job)
+        | Workload::TfJob(job)
+        | Workload::XgBoostJob(job)
+        | Workload::PaddleJob(job)
+        | Workload::JaxJob(job) => {
+            let policy = job.spec.run_policy.scheduling_policy.as_mut();
+            if let Some(policy) = policy.filter(|policy| policy.min_available.is_some()) {
+                act(false, None, Fewest::Maybe(&mut policy.min_available, None));
+            }
+        }
+        Workload::CronJob(_)
+        | Workload::Deployment(_)
+        | Workload::ReplicaSet(_)
+        | Workload::StatefulSet(_)
+        | Workload::DaemonSet(_)
+        | Workload::JobSet(_)
+        | Workload::LeaderWorkerSet(_)
+        | Workload::TrainJob(_)
+        | Workload::TrainingRuntime(_)
+        | Workload::ClusterTrainingRuntime(_)
+        | Workload::RayCluster(_)
+        | Workload::RayJob(_)
+        | Workload::RayService(_)
+        | Workload::AppWrapper(_) => {}
     }
 }

@@ -7,7 +7,7 @@ use phalanx_engine::{Name, Part as Beyond, Parts, Reason};
 
 use super::Draft;
 use super::spec::{Part, Spec, total};
-use super::units::Unit;
+use super::volcano::subgroup;
 use crate::words;
 
 /// Parts of so many pods each that one gang may have beyond those that must start.
@@ -81,6 +81,7 @@ pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
     };
     if spec.min.is_none() && spec.parts.iter().all(|part| part.min.is_none()) {
         minima.by_role(drafts);
+        minima.by_segment(spec, drafts);
         return minima;
     }
     for part in spec.parts.iter().filter(|part| part.unit.is_none()) {
@@ -127,7 +128,7 @@ pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
 
 /// Whether a role is of a part.
 fn is_of(part: &Part, draft: &Draft) -> bool {
-    draft.part.as_ref().is_some_and(|name| part.names.contains(name))
+    draft.is_of(&part.names)
 }
 
 /// How many pods of some roles are on nodes.
@@ -175,7 +176,7 @@ impl Minima {
             for part in spec.parts.iter().filter(|part| part.unit == Some(at)) {
                 let Some(min) = part.min else { continue };
                 of.extend((0..).zip(drafts).filter(|(_, d)| is_of(part, d)).map(|(role, _)| role));
-                self.by_leaf((part, min, unit), drafts, &mut least, &mut standing);
+                by_leaf((part, min), drafts, &mut least, &mut standing);
             }
             let of_role = |role: &usize| {
                 Some((u16::try_from(*role).ok()?, least.get(*role).copied().unwrap_or_default()))
@@ -200,6 +201,7 @@ impl Minima {
             standings[at].gated |= chosen.gated;
             standings[at].lack = standings[at].lack.take().or(chosen.lack);
         }
+        self.tell_halves(spec, &standings, &roles);
         let all = chosen(spec, &standings, None);
         self.needed += all.needs;
         self.missing += all.missing;
@@ -208,40 +210,22 @@ impl Minima {
         self.keep_out(spec, drafts, &standings, &roles);
     }
 
-    /// Adds what the pods of one part give its unit.
-    fn by_leaf(
-        &mut self,
-        (part, min, unit): (&Part, u32, &Unit),
-        drafts: &[Draft],
-        least: &mut [u32],
-        standing: &mut Standing,
-    ) {
-        let is = |draft: &Draft| is_of(part, draft);
-        let on_nodes = running(drafts, is);
-        // Those that fill up what the whole gang needs are there with it.
-        let with_all = total(least.iter().zip(drafts).filter(|(_, d)| is(d)).map(|(n, _)| *n));
-        let beyond = min.saturating_sub(on_nodes.saturating_add(with_all));
-        let left = take(least, drafts, beyond, is);
-        // Those that run are of it as well.
-        let mut there = min;
-        for (least, draft) in least.iter_mut().zip(drafts).filter(|(_, d)| d.counts() && is(d)) {
-            *least = there.min(draft.len());
-            there -= *least;
-        }
-        standing.needs += u64::from(min);
-        standing.missing += u64::from(min.saturating_sub(on_nodes));
-        if left > 0 {
-            let name = part.names.first().map_or("", Name::as_str);
-            let lack = words::too_few(Some(name), u64::from(min), u64::from(min - left));
-            standing.lack.get_or_insert(lack);
-        }
-        let waiting = drafts.iter().filter(|draft| is(draft) && !draft.line.running);
-        standing.gated |=
-            on_nodes < min && waiting.into_iter().any(|draft| !draft.gates.is_empty());
-        if (1..min).contains(&on_nodes) {
-            let roles = (0..).zip(drafts).filter(|(_, draft)| is(draft));
-            let roles = roles.map(|(role, _)| role).collect();
-            self.halves.push(HalfPart { name: unit.name.clone(), needs: min, roles });
+    /// Units of which some pods run, and fewer than make them whole. Of one that is above another that is told
+    /// of nothing is.
+    fn tell_halves(&mut self, spec: &Spec, standings: &[Standing], roles: &[Vec<usize>]) {
+        let is_half = |at: u16| {
+            let standing = standings.get(usize::from(at));
+            standing.is_some_and(|of| of.missing > 0 && of.missing < of.needs)
+        };
+        for (at, (unit, standing)) in (0_u16..).zip(spec.units.all.iter().zip(standings)) {
+            let below = spec.units.below(at);
+            if !is_half(at) || below.iter().any(|of| is_half(*of)) {
+                continue;
+            }
+            let all = std::iter::once(at).chain(below);
+            let roles = all.filter_map(|of| roles.get(usize::from(of))).flatten().copied();
+            let needs = u32::try_from(standing.needs).unwrap_or(u32::MAX);
+            self.halves.push(HalfPart { name: unit.name.clone(), needs, roles: roles.collect() });
         }
     }
 
@@ -292,25 +276,73 @@ impl Minima {
         }
     }
 
-    /// Parts of so many pods each, beyond those that must start: of a gang whose pods that wait are of one
-    /// role. Those that run are whole parts as far as they go.
+    /// Parts of so many pods each in their order, beyond those that must start: of each role whose pods that
+    /// wait are all alike. Those that run are whole parts as far as they go.
     fn by_segment(&mut self, spec: &Spec, drafts: &[Draft]) {
-        let Some(size) = spec.segment.filter(|_| spec.units.all.is_empty()) else { return };
-        let mut waiting = (0_u16..).zip(drafts).filter(|(_, draft)| !draft.line.running);
-        let (Some((role, draft)), None) = (waiting.next(), waiting.next()) else { return };
-        let least = self.least.get(usize::from(role)).copied().unwrap_or_default();
-        let runs = running(drafts, |_| true);
-        let (first, all) = (runs / size, runs.saturating_add(draft.len()));
-        let ends =
-            (first + 1..=first.saturating_add(PARTS_MAX)).map_while(|nth| size.checked_mul(nth));
-        let ends = ends.skip_while(|end| end - runs <= least).take_while(|end| *end <= all);
-        let part = |end: u32| Beyond {
-            name: Name::new(&format!("{}", end / size)),
-            least: [(role, end - runs)].into(),
-            ..Beyond::default()
-        };
-        self.parts.all = ends.map(part).collect();
+        if !spec.units.all.is_empty() {
+            return;
+        }
+        let waiting = || (0_u16..).zip(drafts).filter(|(_, draft)| !draft.line.running);
+        for (role, draft) in waiting() {
+            let of = &draft.line.of;
+            let is = |other: &Draft| spec.segment.is_some() || other.line.of == *of;
+            let alone = waiting().filter(|(_, other)| is(other)).count() == 1;
+            let own = draft.part_size.map(|size| (&draft.name, size));
+            let all = spec.segment.as_ref().map(|segment| (&segment.name, segment.size));
+            let Some((name, size)) = all.or(own).filter(|(_, size)| alone && *size > 1) else {
+                continue;
+            };
+            let least = self.least.get(usize::from(role)).copied().unwrap_or_default();
+            let runs = running(drafts, is);
+            let (first, all) = (runs / size, runs.saturating_add(draft.len()));
+            let indexes = if draft.part_size.is_some() { draft.indexes() } else { Vec::new() };
+            let ends = (first + 1..=first.saturating_add(PARTS_MAX))
+                .map_while(|nth| size.checked_mul(nth))
+                .skip_while(|end| end - runs <= least)
+                .take_while(|end| *end <= all);
+            let part = |end: u32| {
+                // By the number of its first pod, where pods have one; else which it is in order.
+                let before = usize::try_from((end - size).saturating_sub(runs)).ok();
+                let first = before.and_then(|at| indexes.get(at)).copied().unwrap_or(end - size);
+                Beyond {
+                    name: subgroup(name, &(first / size).to_string()),
+                    least: [(role, end - runs)].into(),
+                    ..Beyond::default()
+                }
+            };
+            self.parts.all.extend(ends.map(part));
+        }
     }
+}
+
+/// Adds what the pods of one part give its unit.
+fn by_leaf(
+    (part, min): (&Part, u32),
+    drafts: &[Draft],
+    least: &mut [u32],
+    standing: &mut Standing,
+) {
+    let is = |draft: &Draft| is_of(part, draft);
+    let on_nodes = running(drafts, is);
+    // Those that fill up what the whole gang needs are there with it.
+    let with_all = total(least.iter().zip(drafts).filter(|(_, d)| is(d)).map(|(n, _)| *n));
+    let beyond = min.saturating_sub(on_nodes.saturating_add(with_all));
+    let left = take(least, drafts, beyond, is);
+    // Those that run are of it as well.
+    let mut there = min;
+    for (least, draft) in least.iter_mut().zip(drafts).filter(|(_, d)| d.counts() && is(d)) {
+        *least = there.min(draft.len());
+        there -= *least;
+    }
+    standing.needs += u64::from(min);
+    standing.missing += u64::from(min.saturating_sub(on_nodes));
+    if left > 0 {
+        let name = part.names.first().map_or("", Name::as_str);
+        let lack = words::too_few(Some(name), u64::from(min), u64::from(min - left));
+        standing.lack.get_or_insert(lack);
+    }
+    let waiting = drafts.iter().filter(|draft| is(draft) && !draft.line.running);
+    standing.gated |= on_nodes < min && waiting.into_iter().any(|draft| !draft.gates.is_empty());
 }
 
 /// By unit the gates of its pods that wait, and of those of the units under it that a gate holds.

@@ -7,6 +7,7 @@ mod refused;
 mod rules;
 mod spec;
 mod units;
+mod volcano;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use super::{Lowering, Objects};
 use crate::finding::{Finding, Severity};
 use minima::{HalfPart, Minima};
 use spec::Spec;
+use volcano::Subgroups;
 
 /// What workloads have still to make, each worked out once.
 type AllPlanned = BTreeMap<GroupKey, Arc<Vec<Planned>>>;
@@ -106,10 +108,14 @@ struct Draft {
     name: Name,
     /// The part of the gang that it is.
     part: Option<Name>,
+    /// The subgroup that labels say, empty for none; where labels tell.
+    subgroup: Option<Name>,
     request: Shared<Request>,
     first_rank: u32,
     members: Vec<(PodKey, Member)>,
     least: Option<u32>,
+    /// So many of its pods at a time start beyond those that must.
+    part_size: Option<u32>,
     marks: Option<Box<Marks>>,
     admits: Option<Box<Admits>>,
     gates: Box<[Name]>,
@@ -121,9 +127,23 @@ impl Draft {
         u32::try_from(all).unwrap_or(u32::MAX)
     }
 
+    /// The indexes of its pods in order; none where a pod has none.
+    fn indexes(&self) -> Vec<u32> {
+        let there = self.members.iter().map(|(_, member)| member.index);
+        let all = there.chain(self.line.planned.iter().map(|index| Some(*index)));
+        let mut all: Vec<u32> = all.collect::<Option<_>>().unwrap_or_default();
+        all.sort_unstable();
+        all
+    }
+
     /// Whether its pods count as started.
     fn counts(&self) -> bool {
         self.line.running && !self.line.going
+    }
+
+    /// Whether it is of one of these parts.
+    fn is_of(&self, parts: &[Name]) -> bool {
+        [&self.part, &self.subgroup].into_iter().flatten().any(|part| parts.contains(part))
     }
 
     fn wishes(&self) -> &[Wish] {
@@ -221,6 +241,7 @@ impl Lowering {
         changes: &mut Vec<Change>,
     ) {
         let mut drafts = Vec::new();
+        let subgroups = self.subgroups_of(key);
         let (mut priority, mut since, mut run_max) = (i32::MIN, None::<Since>, None);
         for (workload, roles) in self.roles_of_gang(key) {
             let Some(record) = self.objects.workloads.get(&workload).cloned() else { continue };
@@ -229,7 +250,7 @@ impl Lowering {
                 None => Arc::new(self.roles(&workload, &record).0),
             };
             planned.insert(workload.clone(), Arc::clone(&all));
-            self.plan_roles((&workload, &record), &roles, &all, &mut drafts);
+            self.plan_roles((&workload, &record), &roles, (&all, subgroups.as_ref()), &mut drafts);
             if drafts.iter().any(|draft| draft.line.of.as_ref().is_some_and(|of| of.0 == workload))
             {
                 let named = roles.iter().filter_map(|at| record.roles.get(usize::from(*at)));
@@ -245,7 +266,7 @@ impl Lowering {
             priority = priority.max(self.priority(&record.priority).0);
             since = since.into_iter().chain([record.header.since()]).min();
             run_max = run_max.max(record.run_max_millis);
-            self.plan_pod(&pod, &record, key, &mut drafts);
+            self.plan_pod((&pod, &record), key, subgroups.as_ref(), &mut drafts);
         }
         drafts.sort_by_key(|draft| (draft.line.running, draft.line.of.clone(), draft.name.clone()));
         let old = self.shown.gangs.remove(key);
@@ -391,7 +412,7 @@ impl Lowering {
         &self,
         (key, record): (&GroupKey, &WorkloadRecord),
         roles: &[u16],
-        all: &[Planned],
+        (all, subgroups): (&[Planned], Option<&Subgroups>),
         drafts: &mut Vec<Draft>,
     ) {
         for planned in all {
@@ -409,10 +430,12 @@ impl Lowering {
                 },
                 name: role.name.clone(),
                 part: self.part(role.marks.as_deref(), &role.name),
+                subgroup: subgroups.map(|of| of.of(&role.labels)),
                 request: planned.role.request.clone(),
                 first_rank: planned.role.first_rank,
                 members: Vec::new(),
                 least: role.least,
+                part_size: role.part_size,
                 marks: role.marks.clone(),
                 admits: planned.role.admits.clone(),
                 gates: planned.gates.clone(),
@@ -433,9 +456,9 @@ impl Lowering {
     /// A pod that exists.
     fn plan_pod(
         &mut self,
-        key: &PodKey,
-        record: &PodRecord,
+        (key, record): (&PodKey, &PodRecord),
         gang: &GroupKey,
+        subgroups: Option<&Subgroups>,
         drafts: &mut Vec<Draft>,
     ) {
         let Some(phase) = super::settle::phase(&record.life) else { return };
@@ -456,11 +479,12 @@ impl Lowering {
         };
         let name = parts.seat.as_ref().map_or_else(|| Name::new(""), |seat| seat.name.clone());
         let part = self.part(record.marks.as_deref(), &name);
+        let subgroup = subgroups.map(|of| of.of(&record.labels));
         let fits = |draft: &&mut Draft| {
             draft.line.of == of
                 && (draft.line.running, draft.line.going) == (running, going)
                 && draft.request == parts.request
-                && draft.part == part
+                && (&draft.part, &draft.subgroup) == (&part, &subgroup)
                 && draft.admits == parts.admits
                 && draft.gates == record.shape.gates
         };
@@ -476,10 +500,12 @@ impl Lowering {
             line: Line { of, pods: vec![key.clone()], planned: Vec::new(), running, going },
             name,
             part,
+            subgroup,
             request: parts.request,
             first_rank: 0,
             members: vec![(key.clone(), member)],
             least: role.and_then(|role| role.least),
+            part_size: role.and_then(|role| role.part_size),
             marks: marks_of(record, role),
             admits: parts.admits,
             gates: record.shape.gates.clone(),
@@ -625,6 +651,28 @@ impl Lowering {
         let workload = of.map(|(workload, _)| declaring(workload));
         let about = || shown.and_then(|shown| shown.about.clone());
         workload.or_else(about).unwrap_or(declared)
+    }
+
+    /// The objects that declare a group: its own, and of a group of groups those below it.
+    pub(crate) fn objects_of_group(&self, key: &GroupKey) -> Vec<ObjectRef> {
+        let mut all = vec![declaring(key)];
+        if key.kind.as_str() != SchedulingKind::CompositePodGroup.word() {
+            return all;
+        }
+        let mut add = |kind: SchedulingKind, scoped: &Scoped| {
+            let of = object(Kind::Scheduling(kind), scoped);
+            if !all.contains(&of) {
+                all.push(of);
+            }
+        };
+        for group in self.objects.groups_below(&key.object) {
+            for name in self.objects.parents(&group) {
+                let scoped = Scoped { namespace: group.namespace.clone(), name };
+                add(SchedulingKind::CompositePodGroup, &scoped);
+            }
+            add(SchedulingKind::PodGroup, &group);
+        }
+        all
     }
 
     /// That the object that declares a gang is not in the input, which has objects of these kinds.

@@ -37,8 +37,19 @@ pub(super) fn notes(drafts: &[Draft]) -> Vec<Note> {
             let alone = drafts.iter().filter(|other| other.wishes().contains(wish)).all(|other| {
                 other.line.of.is_none() && draft.line.of.is_none() || other.line.of == draft.line.of
             });
-            if alone {
+            // But of the pods of one template Kueue makes one set, whatever their roles.
+            let one_set = draft.marks.as_deref().and_then(|marks| marks.together.as_ref());
+            let one_set = one_set.is_some_and(|name| name.is_empty());
+            if alone || one_set {
                 notes.extend(uneven(wish, size, pods));
+            }
+            if one_set && !alone && size > 1 {
+                let message = format!(
+                    "Kueue counts slices of {size} over the {pods} pods of this template, the leader among \
+                     them; here those of the leader and those of the workers are counted apart, so that the \
+                     leader and the first workers may be in different domains."
+                );
+                notes.push((Severity::Warning, wish.field.to_string(), message));
             }
         }
     }

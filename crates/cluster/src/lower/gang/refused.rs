@@ -13,7 +13,6 @@ use phalanx_objects::scheduling::{
 use phalanx_objects::{Kind, ObjectRef};
 
 use super::super::settle::object;
-use super::super::slice::Note;
 use super::super::{Lowering, Objects};
 use super::Told;
 use super::spec::Spec;
@@ -247,7 +246,7 @@ fn group(of: &PodGroupSpec, members: &str) -> Vec<(String, String)> {
 /// What KAI's webhook refuses of a PodGroup's subgroups: each field, and why.
 fn kai(of: &KaiPodGroup) -> Vec<(String, String)> {
     let subs = &of.spec.sub_groups;
-    let mut found = Vec::new();
+    let mut found = doubled(of);
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     for (at, sub) in subs.iter().enumerate() {
         let (name, field) = (&sub.name, || format!("spec.subGroups[{at}].name"));
@@ -294,6 +293,23 @@ fn kai(of: &KaiPodGroup) -> Vec<(String, String)> {
     found
 }
 
+/// Both a minimum of pods and one of subgroups, of the PodGroup or of a subgroup.
+fn doubled(of: &KaiPodGroup) -> Vec<(String, String)> {
+    let own = ("spec".to_owned(), "it".to_owned(), of.spec.min_member, of.spec.min_sub_group);
+    let sub = |(at, sub): (usize, &KaiSubGroup)| {
+        let name = format!("subgroup {}", sub.name);
+        (format!("spec.subGroups[{at}]"), name, sub.min_member, sub.min_sub_group)
+    };
+    let all = std::iter::once(own).chain(of.spec.sub_groups.iter().enumerate().map(sub));
+    let both = all.filter(|(_, _, pods, groups)| pods.is_some() && groups.is_some());
+    let why = |(field, who, ..): (String, String, _, _)| {
+        let why =
+            format!("{who} has both minMember and minSubGroup, of which one says how it starts");
+        (format!("{field}.minMember"), why)
+    };
+    both.map(why).collect()
+}
+
 /// Subgroups of pods without a minimum, and minima of pods of subgroups that have others under them.
 fn pods_of(subs: &[KaiSubGroup], below: &[u64]) -> Vec<(String, String)> {
     let wrong = |(at, (sub, below)): (usize, (&KaiSubGroup, &u64))| {
@@ -334,23 +350,6 @@ fn minima(of: &KaiPodGroup, below: &[u64]) -> Vec<(String, String)> {
         Some((format!("{field}.minSubGroup"), why))
     };
     std::iter::once(own).chain(each).filter_map(wrong).collect()
-}
-
-/// Where a PodGroup of KAI names both a minimum of pods and one of subgroups, of which its webhook takes one.
-pub(super) fn doubled(of: &KaiPodGroup) -> Vec<Note> {
-    let own = ("spec".to_owned(), of.spec.min_member, of.spec.min_sub_group);
-    let subs = of.spec.sub_groups.iter().enumerate();
-    let subs =
-        subs.map(|(at, sub)| (format!("spec.subGroups[{at}]"), sub.min_member, sub.min_sub_group));
-    let both = std::iter::once(own)
-        .chain(subs)
-        .filter(|(_, pods, groups)| pods.is_some_and(|pods| pods > 0) && groups.is_some());
-    let note = |(field, ..): (String, _, _)| {
-        let message = "minMember stands beside minSubGroup: KAI's webhook takes one of them. Here both are \
-                       kept.";
-        (Severity::Warning, format!("{field}.minSubGroup"), message.to_owned())
-    };
-    both.map(note).collect()
 }
 
 /// Of each whether who is above it leads back to it.

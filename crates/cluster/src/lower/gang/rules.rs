@@ -31,8 +31,7 @@ impl Lowering {
         };
         found.extend(spec.wishes.iter().map(|wish| (Vec::new(), wish.clone())));
         for part in &spec.parts {
-            let is = |draft: &Draft| draft.part.as_ref().is_some_and(|n| part.names.contains(n));
-            let roles = all(&is);
+            let roles = all(&|draft| draft.is_of(&part.names));
             if !roles.is_empty() {
                 found.extend(part.wishes.iter().map(|wish| (roles.clone(), wish.clone())));
             }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use phalanx_engine::{GroupKey, Name, Scoped};
 use phalanx_objects::scheduling::{
     GroveTopologyConstraint, KaiSubGroup, KaiTopologyConstraint, PodGroupSpec, Scheduling,
-    SchedulingKind, VolcanoSubGroup,
+    SchedulingKind,
 };
 use phalanx_objects::{Kind, ObjectRef};
 
@@ -14,9 +14,9 @@ use super::super::Lowering;
 use super::super::record::PriorityFrom;
 use super::super::settle::object;
 use super::super::slice::Note;
-use super::super::workload::{BOUND, LevelName, UNDECLARED, Wish, volcano_wish};
+use super::super::workload::{BOUND, LevelName, UNDECLARED, Wish};
 use super::units::{Node, Units, units};
-use super::{Draft, Told, declaring, refused};
+use super::{Draft, Told, declaring, volcano};
 use crate::finding::Severity;
 use crate::words;
 
@@ -28,8 +28,8 @@ pub(super) struct Spec {
     pub(super) parts: Vec<Part>,
     /// Parts among which there is a choice, each there whole or not at all.
     pub(super) units: Units,
-    /// Pods of so many at a time start beyond those that must.
-    pub(super) segment: Option<u32>,
+    /// So many pods at a time start beyond those that must.
+    pub(super) segment: Option<Segment>,
     /// Where all of it is to be.
     pub(super) wishes: Vec<Wish>,
     pub(super) priority: Option<PriorityFrom>,
@@ -44,6 +44,15 @@ pub(super) struct Spec {
     pub(super) notes: Vec<Note>,
     /// What there is to say of other objects.
     pub(super) told: Vec<Told>,
+}
+
+/// Pods that are told to be of parts by their order alone.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    /// What the parts are of.
+    pub(super) name: Name,
+    /// Pods of each.
+    pub(super) size: u32,
 }
 
 /// A group below a group of groups: its name, and whether pods are in it. One of groups may have the name of
@@ -98,7 +107,7 @@ impl Lowering {
             | SchedulingKind::HyperNode
             | SchedulingKind::ComputeDomain => {
                 let record = self.objects.scheduling.get(&(kind, key.object.clone()));
-                record.and_then(|record| of_object(&record.object))
+                record.and_then(|record| of_object(&record.object, drafts))
             }
         };
         if let Some(mut spec) = found {
@@ -295,7 +304,7 @@ fn marked_min(drafts: &[Draft]) -> Option<u32> {
 }
 
 /// What an object says of the gang that it is.
-fn of_object(object: &Scheduling) -> Option<Spec> {
+fn of_object(object: &Scheduling, drafts: &[Draft]) -> Option<Spec> {
     match object {
         Scheduling::PodGroup(of) => Some(upstream(&of.spec)),
         Scheduling::Coscheduling(of) => {
@@ -309,7 +318,7 @@ fn of_object(object: &Scheduling) -> Option<Spec> {
             }
             Some(Spec { min: Some(min.unwrap_or(1)), notes, ..Spec::default() })
         }
-        Scheduling::VolcanoPodGroup(of) => Some(volcano(of)),
+        Scheduling::VolcanoPodGroup(of) => Some(volcano::spec(of, drafts)),
         Scheduling::KaiPodGroup(of) => Some(kai(of)),
         Scheduling::PodGang(of) => Some(grove(of)),
         Scheduling::CompositePodGroup(_)
@@ -341,7 +350,7 @@ fn priority(of: &PodGroupSpec) -> Option<PriorityFrom> {
     value.or_else(|| class(&of.priority_class_name))
 }
 
-fn class(name: &str) -> Option<PriorityFrom> {
+pub(super) fn class(name: &str) -> Option<PriorityFrom> {
     (!name.is_empty()).then(|| PriorityFrom::Class(Name::new(name)))
 }
 
@@ -357,7 +366,7 @@ fn by_label(label: &str, required: bool, field: &str) -> Wish {
 
 /// The fewest pods as an API says them, which it lets be this few at least: less is told of and read as
 /// that.
-fn fewest(given: i32, least: u32, field: &str, notes: &mut Vec<Note>) -> u32 {
+pub(super) fn fewest(given: i32, least: u32, field: &str, notes: &mut Vec<Note>) -> u32 {
     at_least(given, least, "pods", field, notes)
 }
 
@@ -377,66 +386,8 @@ fn at_least(given: i32, least: u32, of: &str, field: &str, notes: &mut Vec<Note>
     }
 }
 
-fn number(of: Option<i32>) -> Option<u32> {
+pub(super) fn number(of: Option<i32>) -> Option<u32> {
     of.and_then(|number| u32::try_from(number).ok())
-}
-
-fn volcano(of: &phalanx_objects::scheduling::VolcanoPodGroup) -> Spec {
-    let spec = &of.spec;
-    let mut notes = Vec::new();
-    let mut wishes: Vec<Wish> = Vec::new();
-    let own = spec.network_topology.as_ref();
-    wishes.extend(own.and_then(|of| volcano_wish(of, "spec.networkTopology")));
-    for (at, part) in spec.sub_group_policy.iter().enumerate() {
-        let field = format!("spec.subGroupPolicy[{at}].networkTopology");
-        let wish = part.network_topology.as_ref().and_then(|of| volcano_wish(of, &field));
-        let segment = number(part.sub_group_size).filter(|size| *size > 0);
-        wishes.extend(wish.map(|wish| Wish { segment, ..wish }));
-        notes.extend(by_labels(part, at));
-    }
-    // So many parts of so many pods each.
-    let by_part = spec.sub_group_policy.iter().map(|part| {
-        let size = number(part.sub_group_size).unwrap_or(1);
-        number(part.min_sub_groups).unwrap_or(0).saturating_mul(size)
-    });
-    let by_part = total(by_part);
-    let segment = match spec.sub_group_policy.as_slice() {
-        [only] => number(only.sub_group_size).filter(|size| *size > 1),
-        _ => None,
-    };
-    let by_task: i64 = spec.min_task_member.values().copied().map(i64::from).sum();
-    // A minimum below the sum of those of the tasks means any so many pods.
-    let parts = spec.min_task_member.iter().filter(|_| i64::from(spec.min_member) >= by_task);
-    let part = |(name, min): (&String, &i32)| Part {
-        names: vec![Name::new(name)],
-        min: number(Some(*min)),
-        ..Part::default()
-    };
-    Spec {
-        min: Some(fewest(spec.min_member, 0, "spec.minMember", &mut notes).max(by_part)),
-        parts: parts.map(part).collect(),
-        segment,
-        wishes,
-        notes,
-        priority: class(&spec.priority_class_name),
-        ..Spec::default()
-    }
-}
-
-/// That which pods are of a part is not told by their labels here.
-fn by_labels(of: &VolcanoSubGroup, at: usize) -> Option<Note> {
-    let field = match (&of.label_selector, of.match_label_keys.is_empty()) {
-        (_, false) => "matchLabelKeys",
-        (Some(_), true) => "labelSelector",
-        (None, true) => return None,
-    };
-    let message = format!(
-        "Volcano tells by {field} which pods are of subgroup {}; Phalanx does not follow it yet, and takes \
-         the pods of a part in their order, whatever their labels: what is placed may not be what Volcano \
-         would place.",
-        of.name
-    );
-    Some((Severity::Warning, format!("spec.subGroupPolicy[{at}].{field}"), message))
 }
 
 fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
@@ -480,7 +431,7 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
         let wishes = kai_wishes(sub.topology_constraint.as_ref(), &field);
         parts.push(Part { names, min, unit: *unit, wishes });
     }
-    let mut notes = refused::doubled(of);
+    let mut notes = Vec::new();
     let min = spec.min_member.map(|min| fewest(min, 0, "spec.minMember", &mut notes));
     let none = spec.sub_groups.is_empty();
     Spec {

@@ -83,6 +83,18 @@ impl Units {
         *fewest = fewest.saturating_add(more);
     }
 
+    /// All units below one, at whatever depth.
+    pub(super) fn below(&self, of: u16) -> Vec<u16> {
+        let mut all: Vec<u16> = Vec::new();
+        // Each stands behind the one that it is under.
+        for (at, unit) in (0_u16..).zip(&self.all) {
+            if unit.under.is_some_and(|under| under == of || all.contains(&under)) {
+                all.push(at);
+            }
+        }
+        all
+    }
+
     /// The units under one, or under none.
     pub(super) fn under(&self, of: Option<u16>) -> impl Iterator<Item = u16> {
         (0_u16..).zip(&self.all).filter(move |(_, unit)| unit.under == of).map(|(at, _)| at)

@@ -111,6 +111,8 @@ pub(crate) struct RolePlan<'a> {
     pub(crate) labels: Vec<(&'static str, String)>,
     /// Fewest of them that start at once, where they are of a gang that says so role by role.
     pub(crate) least: Option<u32>,
+    /// So many of them at a time start beyond those, or none.
+    pub(crate) part_size: Option<u32>,
     /// Where they are to be, beside what their template says.
     pub(crate) wishes: Vec<Wish>,
     /// Kueue makes one pod set of it and the other such roles of its group.
@@ -164,6 +166,7 @@ impl<'a> RolePlan<'a> {
             refused: Vec::new(),
             labels: Vec::new(),
             least: None,
+            part_size: None,
             wishes: Vec::new(),
             is_of_one_set: false,
             gang: None,

@@ -95,6 +95,7 @@ impl PodReader<'_> {
             volume_claims,
             marks,
             least: role.least,
+            part_size: role.part_size,
             name: self.names.get(&role.name),
             sign: self.names.get(&role.sign),
             shape,

@@ -69,6 +69,8 @@ pub(crate) struct RoleRecord {
     pub(crate) gang_is_own: bool,
     /// Fewest of its pods that start at once, where their gang says so role by role.
     pub(crate) least: Option<u32>,
+    /// So many of them at a time start beyond those, or none.
+    pub(crate) part_size: Option<u32>,
 }
 
 /// How a pod's index in its role goes with its name, and with the numbers that its labels say.

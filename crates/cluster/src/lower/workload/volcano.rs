@@ -41,6 +41,7 @@ pub(super) fn job(job: &VolcanoJob) -> Expansion<'_> {
             role.template = Cow::Owned(template);
         }
         role.least = Some(least(task));
+        role.part_size = task.partition_policy.as_ref().map(|policy| count(policy.partition_size));
         role.wishes.extend(partition(task, index));
         expansion.roles.push(role);
         if let Some(before) = task.depends_on.as_ref().filter(|needs| !needs.name.is_empty()) {
