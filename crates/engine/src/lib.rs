@@ -32,7 +32,7 @@ pub use decision::*;
 pub use device::best_ring;
 pub use facts::*;
 pub use name::*;
-pub use part::{Part, Parts};
+pub use part::{AnyOf, Part, Parts};
 pub use pods::*;
 pub use policy::*;
 pub use reason::*;

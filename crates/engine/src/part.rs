@@ -6,10 +6,22 @@ use crate::name::Name;
 /// The parts of a group: a tree of which the group itself is the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
+    /// Members beyond the roles' own minima without which the group does not start, whichever they are.
+    pub any: Box<[AnyOf]>,
     /// Of the parts that are under no other so many start with the group, whichever.
     pub fewest: u32,
     /// All of them in order, each behind the one that it is under.
     pub all: Vec<Part>,
+}
+
+/// So many members of some roles together, whichever, those on nodes and those of the roles' own minima
+/// counted: `minCount` of a PodGroup whose pods are unlike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnyOf {
+    /// The roles, by index.
+    pub roles: Box<[u16]>,
+    /// The fewest of their members.
+    pub least: u32,
 }
 
 /// A part of a group (a subgroup): of each of its roles so many members are there, and so many of the parts
@@ -20,8 +32,10 @@ pub struct Part {
     /// Name, for output.
     pub name: Name,
     /// Its roles by index, each with the fewest members that make the part whole, those of the role's minimum
-    /// included; of a role that has fewer members all of them.
+    /// included; of a role that has fewer members all of them. Each of its roles is named here, if with 0.
     pub least: Box<[(u16, u32)]>,
+    /// Members of its roles that make it whole beside those, whichever they are.
+    pub any: Box<[AnyOf]>,
     /// The part, by index, that it is under and without which it is not placed. Nor is it without those
     /// before it that have a role of it as well.
     pub under: Option<u16>,
@@ -46,9 +60,15 @@ impl Parts {
 }
 
 impl Part {
+    /// Whether a role is of it.
+    #[must_use]
+    pub fn has(&self, role: u16) -> bool {
+        self.least.iter().any(|(of, _)| *of == role)
+    }
+
     /// Whether it has a role of the other.
     #[must_use]
     pub fn shares_role(&self, other: &Self) -> bool {
-        self.least.iter().any(|(role, _)| other.least.iter().any(|(of, _)| of == role))
+        self.least.iter().any(|(role, _)| other.has(*role))
     }
 }

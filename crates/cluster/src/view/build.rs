@@ -501,7 +501,7 @@ impl<'a> Builder<'a> {
         if let Some(why) = why {
             self.name_others(&mut view.reasons, why);
             if let Some((role, first)) = other {
-                let said = name_member(self.world, info, (role, first), why, &view.reasons);
+                let said = name_member(info, (role, first), why, &view.reasons);
                 if role != at {
                     view.reasons.clone_from(&said);
                 }

@@ -159,26 +159,6 @@ pub(crate) fn of_member(first: &str, role: &str, pods: usize) -> String {
     }
 }
 
-/// A part among several of which any so many start what they are under: the group, or the part that is named
-/// here.
-pub(crate) struct Choice {
-    pub(crate) part: Name,
-    pub(crate) under: Option<Name>,
-    pub(crate) fewest: u32,
-    pub(crate) of: usize,
-}
-
-/// The beginning of what is said of a member of such a part: that its fault is not that of all.
-pub(crate) fn of_choice(who: &str, choice: &Choice) -> String {
-    let Choice { part, under, fewest, of } = choice;
-    let starts =
-        under.as_ref().map_or_else(|| "the group".to_owned(), |of| format!("subgroup {of}"));
-    format!(
-        "{starts} starts with any {fewest} of its {of} subgroups, and subgroup {part} can't come because of \
-         {who}"
-    )
-}
-
 /// What a pod waits for that has no fault of its own: for another with which it starts.
 pub(crate) fn waits_with(who: &str, message: &str) -> String {
     format!("the group starts whole and waits for {who}: {message}")

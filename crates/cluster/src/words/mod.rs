@@ -29,8 +29,8 @@ pub use cure::{cure_sentence, cures_cut};
 pub(crate) use deadlock::{WaitsFor, deadlock, half_started};
 pub(crate) use fit_error::fit_error;
 pub(crate) use group::{
-    Choice, comes_after, given_up, of_choice, of_member, path_of, too_few, too_few_groups,
-    too_few_parts, too_few_subgroups, waits_with,
+    comes_after, given_up, of_member, path_of, too_few, too_few_groups, too_few_parts,
+    too_few_subgroups, waits_with,
 };
 pub use group::{missing_subgroups, place};
 pub use others::{OtherDevices, OtherName, others, part, part_of, uncountable};

@@ -19,6 +19,7 @@ use crate::decision::{Act, Decision, Verdict};
 use crate::device::{self, Pick, Toll, Want};
 use crate::facts::{ClaimSpec, ClaimUse, Minimum, Node, Phase, Request, Role, Seat};
 use crate::name::{GroupKey, NodeKey, PodKey, Shared};
+use crate::part::AnyOf;
 use crate::state::State;
 use crate::storage::VolumeGrant;
 use pods::{Scene, Seated};
@@ -174,7 +175,9 @@ impl Audit {
         for (at, part) in parts.iter().enumerate().rev() {
             let has =
                 |(role, least): &(u16, u32)| of(&after, *role) >= of(&most, *role).min(*least);
-            whole[at] = !part.held && part.least.iter().all(has) && under[at] >= part.fewest;
+            let enough = part.any.iter().all(|any| has_any(any, &after));
+            whole[at] =
+                !part.held && enough && part.least.iter().all(has) && under[at] >= part.fewest;
             let base = part.under.map_or(parts.len(), usize::from);
             if let (true, Some(count)) = (whole[at], under.get_mut(base)) {
                 *count += 1;
@@ -193,6 +196,7 @@ impl Audit {
             !comes || *is_whole && base.is_none_or(|base| *base)
         });
         each && under.last().is_some_and(|count| *count >= fact.parts.fewest)
+            && fact.parts.any.iter().all(|any| has_any(any, &after))
     }
 
     fn place(&mut self, group: &GroupKey, seats: &[Seat], told: &Cost) {
@@ -420,4 +424,10 @@ impl Audit {
             ..Cost::default()
         })
     }
+}
+
+/// Whether enough members of the roles are there, by role so many.
+fn has_any(any: &AnyOf, counts: &[u32]) -> bool {
+    let of = |role: &u16| counts.get(usize::from(*role)).copied().unwrap_or(0);
+    any.roles.iter().map(of).fold(0, u32::saturating_add) >= any.least
 }

@@ -47,9 +47,10 @@ impl State {
         for (at, role) in group.roles.iter_mut().enumerate() {
             role.admits = None;
             // Members that run may be a role of which nothing is missing: they are needed as well, but
-            // not those that are on their way out, nor those of a part that another may stand for.
-            let mut parts = group.parts.all.iter().flat_map(|part| &part.least);
-            if role.min == 0 && !parts.any(|(of, _)| usize::from(*of) == at) {
+            // not those that are on their way out, nor those that others may stand for.
+            let parts = group.parts.all.iter().flat_map(|part| &part.least).map(|(of, _)| of);
+            let any = group.parts.any.iter().flat_map(|any| &any.roles);
+            if role.min == 0 && !parts.chain(any).any(|of| usize::from(*of) == at) {
                 let members = row.members.iter().filter_map(|m| self.members.at(*m).fact.as_ref());
                 let of_role = members.filter(|fact| usize::from(fact.role) == at);
                 role.min = of_role.filter(|m| matches!(m.phase, Phase::Bound(_))).count() as u32;

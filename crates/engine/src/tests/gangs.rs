@@ -50,6 +50,7 @@ fn gang_world(seed: u64) -> World {
             group.roles.push(other);
         }
         grow_in_parts(group, &mut chance);
+        any_of_them(group, &mut chance);
         for role in &mut group.roles {
             let mut request = (*role.request).clone();
             // No two pods have one claim on a volume that was made for one of them.
@@ -143,6 +144,33 @@ fn grow_in_parts(group: &mut Group, chance: &mut Chance) {
     }
 }
 
+/// Lets some groups of several roles start with any so many of their members, the group itself or a part.
+fn any_of_them(group: &mut Group, chance: &mut Chance) {
+    let roles: Vec<u16> = (0..group.roles.len() as u16).collect();
+    if roles.len() < 2 || !chance.percent(50) {
+        return;
+    }
+    let all: u32 = group.roles.iter().map(|role| role.max).sum();
+    let any = AnyOf { roles: roles.clone().into(), least: 1 + chance.below(all as usize) as u32 };
+    if group.parts.all.is_empty() {
+        group.roles.iter_mut().skip(chance.below(2)).for_each(|role| role.min = 0);
+        group.parts.any = [any].into();
+    } else if chance.percent(60) {
+        // One part, of any of them.
+        group.roles.iter_mut().for_each(|role| role.min = 0);
+        let least = roles.iter().map(|role| (*role, 0)).collect();
+        let name = Name::new("p0");
+        let part = Part { name, least, any: [any].into(), ..Part::default() };
+        group.parts = Parts { fewest: chance.below(2) as u32, all: vec![part], ..Parts::default() };
+    }
+    if chance.percent(20) {
+        let fault =
+            Fault { reason: Reason::QuotaExceeded, subject: Name::new("q"), detail: Name::new("") };
+        let role = chance.below(roles.len());
+        group.roles[role].admits = Some(Box::new(Admits { most: 0, fault }));
+    }
+}
+
 /// Holds worlds against a property; what breaks it is told of in a world as small as possible.
 pub(super) fn for_gang_worlds(
     seeds: std::ops::Range<u64>,
@@ -162,6 +190,8 @@ fn gangs_are_placed_as_brute_force_places_them() {
     let (mut whole, mut short, mut none, mut ruled, mut parted) = (0, 0, 0, 0, 0);
     // Started with parts of which there was a choice; not with the first of them.
     let (mut chosen, mut others) = (0, 0);
+    // Started with any of several roles; with more than must; without the first member.
+    let (mut any, mut beyond, mut not_the_first) = (0, 0, 0);
     for_gang_worlds(600_000..601_000, |world| {
         for fate in against_brute_force(&BEST, world)? {
             let group = &world.groups[&fate.group];
@@ -177,6 +207,15 @@ fn gangs_are_placed_as_brute_force_places_them() {
                     chosen += 1;
                     others += u32::from(!fate.seats.iter().any(|seat| Some(seat.role) == first));
                 }
+                let quotas =
+                    || parts.any.iter().chain(parts.all.iter().flat_map(|part| &*part.any));
+                if let Some(of) = quotas().next()
+                    && !fate.seats.is_empty()
+                {
+                    any += 1;
+                    beyond += u32::from(fate.seats.len() as u32 > of.least);
+                    not_the_first += u32::from(!fate.seats.iter().any(|seat| seat.role == 0));
+                }
                 let count = match (fate.missing, fate.fit) {
                     (0, _) => &mut whole,
                     (_, 0) => &mut none,
@@ -189,8 +228,10 @@ fn gangs_are_placed_as_brute_force_places_them() {
     });
     println!(
         "gangs: {whole} whole, {short} short, {none} without any member; {ruled} with rules, \
-         {parted} short with parts; {chosen} of a choice, {others} not with the first"
+         {parted} short with parts; {chosen} of a choice, {others} not with the first; {any} with any, \
+         {beyond} with more than must, {not_the_first} without the first"
     );
+    assert!(any > 40 && beyond > 10 && not_the_first > 3);
     assert!(chosen > 20 && others > 3);
     assert!(whole > 200 && short > 70 && ruled > 200 && parted > 30);
 }
@@ -496,4 +537,58 @@ fn a_rack_in_use_is_found_behind_many_that_are_free() {
     // Node 95 has both devices free as well and is in use already.
     assert!(seats.iter().all(|seat| seat.node == key(95)), "{seats:?}");
     assert_eq!(cost.harm.fragmentation, 0);
+}
+
+/// A node with so much CPU, and a gang of members that ask for so much of it, of which any so many start.
+fn any_of(cpus: std::ops::Range<i64>, least: u32, free: i64) -> World {
+    let mut world = of_three_roles(&[&[0]], [&[0], &[0], &[0]]);
+    world.members.clear();
+    world.pools.clear();
+    world.nodes.values_mut().for_each(|node| node.allocatable.cpu_milli = free);
+    let group = world.groups.values_mut().next().unwrap();
+    let role = |cpu_milli: i64| {
+        let resources = Resources { pods: 1, cpu_milli, ..Resources::default() };
+        Role {
+            name: Name::new(&format!("r{cpu_milli}")),
+            request: Shared::new(Request { resources, ..Request::default() }),
+            min: 0,
+            max: 1,
+            segment: None,
+            first_rank: 0,
+            admits: None,
+        }
+    };
+    group.roles = cpus.map(role).collect();
+    let roles = (0..group.roles.len() as u16).collect();
+    group.parts = Parts { any: [AnyOf { roles, least }].into(), ..Parts::default() };
+    world
+}
+
+/// The eight that ask least of sixteen ask for 44: more choices than are tried, and counting tells of all.
+#[test]
+fn that_any_so_many_find_no_place_is_counted() {
+    let decision = decide(&mut engine_of(&any_of(2..18, 8, 44)), &BEST);
+    let [Act::Place(_, seats, _)] = &decision.acts[..] else { panic!("{decision:?}") };
+    let roles: Vec<u16> = seats.iter().map(|seat| seat.role).collect();
+    assert_eq!(roles, (0..8).collect::<Vec<u16>>());
+    let decision = decide(&mut engine_of(&any_of(2..18, 8, 43)), &BEST);
+    assert!(matches!(decision.verdicts[..], [(_, Verdict::Refused(_))]), "{decision:?}");
+}
+
+/// Of four of which one must start as many start as there is room for, those that leave room for most.
+#[test]
+fn as_many_start_as_there_is_room_for() {
+    let roles_with = |free: i64| -> Vec<u16> {
+        let decision = decide(&mut engine_of(&any_of(1..5, 1, free)), &BEST);
+        let [Act::Place(_, seats, _)] = &decision.acts[..] else { return Vec::new() };
+        seats.iter().map(|seat| seat.role).collect()
+    };
+    let of = |free: i64, roles: &[u16]| assert_eq!(roles_with(free), roles, "{free}");
+    of(0, &[]);
+    of(2, &[0]);
+    of(3, &[0, 1]);
+    of(5, &[0, 1]);
+    of(6, &[0, 1, 2]);
+    of(9, &[0, 1, 2]);
+    of(10, &[0, 1, 2, 3]);
 }

@@ -202,6 +202,11 @@ impl World {
                 fewer.parts.fewest -= 1;
                 put(fewer);
             }
+            if !group.parts.any.is_empty() {
+                let mut fewer = group.clone();
+                fewer.parts.any = Box::default();
+                put(fewer);
+            }
             if !group.parts.all.is_empty() {
                 let mut fewer = group.clone();
                 fewer.parts.all.pop();

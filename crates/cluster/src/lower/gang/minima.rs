@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{Name, Part as Beyond, Parts, Reason};
+use phalanx_engine::{AnyOf, GroupKey, Name, Part as Beyond, Parts, Reason};
 
 use super::Draft;
 use super::spec::{Part, Spec, total};
@@ -66,7 +66,8 @@ impl Standing {
 }
 
 /// How many of each role must start, those on nodes counted as long as they stay: first what each part
-/// needs, then what all of it does, role by role.
+/// needs, then what all of it does. Where pods of several roles may count for that, it is any so many of
+/// them.
 pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
     let mut minima = Minima {
         least: vec![0; drafts.len()],
@@ -82,13 +83,14 @@ pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
     if spec.min.is_none() && spec.parts.iter().all(|part| part.min.is_none()) {
         minima.by_role(drafts);
         minima.by_segment(spec, drafts);
+        minima.hold_gated(spec, drafts);
         return minima;
     }
     for part in spec.parts.iter().filter(|part| part.unit.is_none()) {
         let Some(min) = part.min else { continue };
         let is = |draft: &Draft| is_of(part, draft);
         let on_nodes = running(drafts, is).min(min);
-        let left = take(&mut minima.least, drafts, min - on_nodes, is);
+        let left = minima.need(drafts, min, is);
         minima.needed += u64::from(min);
         minima.there += u64::from(min - left);
         minima.missing += u64::from(min - on_nodes);
@@ -99,11 +101,11 @@ pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
         }
     }
     if let Some(min) = spec.min {
-        let so_far = running(drafts, |_| true).saturating_add(total(minima.least.iter().copied()));
+        let so_far = running(drafts, |_| true).saturating_add(minima.to_start(drafts));
         let optional = spec.parts.iter().filter(|part| part.unit.is_some()).collect::<Vec<_>>();
         let must = |draft: &Draft| !optional.iter().any(|part| is_of(part, draft));
         let more = min.saturating_sub(so_far);
-        let left = take(&mut minima.least, drafts, more, must);
+        let left = minima.need_of_all(drafts, (min, more), must);
         // Where those that must are too few, others fill up.
         let left = take(&mut minima.least, drafts, left, |_| true);
         let of_all = u64::from(min);
@@ -119,6 +121,7 @@ pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
     }
     minima.by_unit(spec, drafts);
     minima.by_segment(spec, drafts);
+    minima.hold_gated(spec, drafts);
     if minima.missing > 0 {
         let runs = u64::from(running(drafts, |_| true));
         minima.needed = minima.needed.max(runs + minima.missing);
@@ -147,23 +150,138 @@ fn take(least: &mut [u32], drafts: &[Draft], wanted: u32, is: impl Fn(&Draft) ->
     left
 }
 
+/// The roles of which members that wait may start.
+struct Pool {
+    /// By index, each with how many of its members are not taken yet.
+    of: Vec<(u16, u32)>,
+    /// Too few of them are without a gate: so those that have one are among them.
+    is_gated: bool,
+}
+
+impl Pool {
+    /// Of some roles, of which so many members are wanted beside those that are taken.
+    fn of(drafts: &[Draft], least: &[u32], wanted: u32, is: impl Fn(&Draft) -> bool) -> Self {
+        let waiting = (0_u16..).zip(drafts.iter().zip(least));
+        let waiting = waiting.filter(|(_, (draft, _))| !draft.line.running && is(draft));
+        let waiting: Vec<(u16, &Draft, u32)> =
+            waiting.map(|(role, (draft, least))| (role, draft, draft.len() - *least)).collect();
+        let free = waiting.iter().filter(|(_, draft, _)| draft.gates.is_empty());
+        let enough = total(free.map(|(.., open)| *open)) >= wanted;
+        let is_gated = !enough && waiting.iter().any(|(_, draft, _)| !draft.gates.is_empty());
+        let of = waiting.into_iter().filter(|(_, draft, _)| is_gated || draft.gates.is_empty());
+        Self { of: of.map(|(role, _, open)| (role, open)).collect(), is_gated }
+    }
+
+    /// Whether it is a matter of choice which so many of them are.
+    fn is_choice(&self, wanted: u32) -> bool {
+        let open = || self.of.iter().map(|(_, open)| *open).filter(|open| *open > 0);
+        wanted > 0 && open().count() > 1 && total(open()) > wanted
+    }
+
+    /// Any so many of them, and of those of these roles that run.
+    fn any(&self, drafts: &[Draft], least: u32, is: impl Fn(&Draft) -> bool) -> AnyOf {
+        let runs = (0_u16..).zip(drafts).filter(|(_, draft)| draft.counts() && is(draft));
+        let roles = self.of.iter().map(|(role, _)| *role).chain(runs.map(|(role, _)| role));
+        AnyOf { roles: roles.collect(), least }
+    }
+
+    /// Raises what its roles must start with until so many more do; answers how many there are not for that.
+    fn take(&self, least: &mut [u32], drafts: &[Draft], wanted: u32) -> u32 {
+        let mut left = wanted;
+        for (role, _) in &self.of {
+            let at = usize::from(*role);
+            if let (Some(least), Some(draft)) = (least.get_mut(at), drafts.get(at)) {
+                let more = left.min(draft.len() - *least);
+                *least += more;
+                left -= more;
+            }
+        }
+        left
+    }
+}
+
 impl Minima {
     /// Where neither the gang nor a part of it says how many: what roles say, or all.
     fn by_role(&mut self, drafts: &[Draft]) {
-        for (least, draft) in self.least.iter_mut().zip(drafts) {
-            if draft.line.running {
-                continue;
-            }
+        let mut known: BTreeSet<&Option<(GroupKey, u16)>> = BTreeSet::new();
+        for (role, draft) in drafts.iter().enumerate().filter(|(_, draft)| !draft.line.running) {
             let of = &draft.line.of;
-            let on_nodes = running(drafts, |other| of.is_some() && other.line.of == *of);
-            *least = match draft.least {
-                Some(own) => own.saturating_sub(on_nodes).min(draft.len()),
-                None => draft.len(),
-            };
+            match draft.least {
+                // Pods of one role that are unlike are of one minimum.
+                Some(own) if of.is_some() => {
+                    if known.insert(of) {
+                        self.need(drafts, own, |other| other.line.of == *of);
+                    }
+                }
+                Some(own) => self.least[role] = own.min(draft.len()),
+                None => self.least[role] = draft.len(),
+            }
         }
-        let more: u64 = self.least.iter().map(|n| u64::from(*n)).sum();
-        let all = more + u64::from(running(drafts, |_| true));
+        let all = u64::from(self.to_start(drafts)) + u64::from(running(drafts, |_| true));
         (self.needed, self.there) = (all, all);
+    }
+
+    /// Lets so many members of some roles start, those on nodes counted: any so many, where they are unlike
+    /// and not all must. Answers how many there are not for that.
+    fn need(&mut self, drafts: &[Draft], min: u32, is: impl Fn(&Draft) -> bool) -> u32 {
+        let wanted = min.saturating_sub(running(drafts, &is));
+        let pool = Pool::of(drafts, &self.least, wanted, &is);
+        if pool.is_choice(wanted) {
+            self.parts.any = [&self.parts.any[..], &[pool.any(drafts, min, &is)]].concat().into();
+            return 0;
+        }
+        pool.take(&mut self.least, drafts, wanted)
+    }
+
+    /// The same of all that must start, which lack so many more than parts of them say.
+    fn need_of_all(
+        &mut self,
+        drafts: &[Draft],
+        (min, more): (u32, u32),
+        must: impl Fn(&Draft) -> bool,
+    ) -> u32 {
+        let none = vec![0; drafts.len()];
+        let wanted = self.to_start(drafts).saturating_add(more);
+        let pool = Pool::of(drafts, &none, wanted, &must);
+        let open = Pool::of(drafts, &self.least, more, &must);
+        let is_choice = match self.parts.any.is_empty() {
+            true => open.is_choice(more),
+            false => pool.is_choice(wanted),
+        };
+        if more > 0 && is_choice {
+            let mut any = pool.any(drafts, min, &must);
+            let runs = (0_u16..).zip(drafts).filter(|(_, draft)| draft.counts() && !must(draft));
+            any.roles = any.roles.iter().copied().chain(runs.map(|(role, _)| role)).collect();
+            self.parts.any = [&self.parts.any[..], &[any]].concat().into();
+            return 0;
+        }
+        // Where minima of parts leave a choice and all must, all it is.
+        let so_far = total(self.least.iter().copied());
+        let left = pool.take(&mut self.least, drafts, if more > 0 { wanted - so_far } else { 0 });
+        left.min(more)
+    }
+
+    /// How many of those that wait must start.
+    fn to_start(&self, drafts: &[Draft]) -> u32 {
+        let any = self.parts.any.iter().map(|any| {
+            let role = |role: &u16| drafts.get(usize::from(*role)).filter(|d| d.counts());
+            any.least.saturating_sub(total(any.roles.iter().filter_map(role).map(Draft::len)))
+        });
+        total(self.least.iter().copied()).saturating_add(total(any))
+    }
+
+    /// Keeps out those that a gate holds and that nobody needs; others are held by a gate on what is needed.
+    fn hold_gated(&mut self, spec: &Spec, drafts: &[Draft]) {
+        let of_unit =
+            |draft: &Draft| spec.parts.iter().any(|part| part.unit.is_some() && is_of(part, draft));
+        for (role, draft) in (0_u16..).zip(drafts).filter(|(_, draft)| !draft.line.running) {
+            let at = usize::from(role);
+            let needed = self.least.get(at).is_some_and(|least| *least > 0)
+                || self.parts.any.iter().any(|any| any.roles.contains(&role));
+            if !draft.gates.is_empty() && !needed && !of_unit(draft) {
+                self.kept_out.insert(at, (Reason::Gated, joined(&draft.gates)));
+            }
+        }
     }
 
     /// Parts among which there is a choice: of each so many pods, beside those on nodes, or none.
@@ -172,11 +290,11 @@ impl Minima {
         let mut roles: Vec<Vec<usize>> = Vec::with_capacity(spec.units.all.len());
         for (at, unit) in (0_u16..).zip(&spec.units.all) {
             let mut standing = Standing::default();
-            let (mut least, mut of) = (self.least.clone(), Vec::new());
+            let (mut least, mut of, mut any) = (self.least.clone(), Vec::new(), Vec::new());
             for part in spec.parts.iter().filter(|part| part.unit == Some(at)) {
                 let Some(min) = part.min else { continue };
                 of.extend((0..).zip(drafts).filter(|(_, d)| is_of(part, d)).map(|(role, _)| role));
-                by_leaf((part, min), drafts, &mut least, &mut standing);
+                by_leaf((part, min), drafts, (&mut least, &mut any), &mut standing);
             }
             let of_role = |role: &usize| {
                 Some((u16::try_from(*role).ok()?, least.get(*role).copied().unwrap_or_default()))
@@ -184,6 +302,7 @@ impl Minima {
             self.parts.all.push(Beyond {
                 name: unit.name.clone(),
                 least: of.iter().filter_map(of_role).collect(),
+                any: any.into(),
                 under: unit.under,
                 fewest: unit.fewest,
                 held: false,
@@ -319,7 +438,7 @@ impl Minima {
 fn by_leaf(
     (part, min): (&Part, u32),
     drafts: &[Draft],
-    least: &mut [u32],
+    (least, any): (&mut [u32], &mut Vec<AnyOf>),
     standing: &mut Standing,
 ) {
     let is = |draft: &Draft| is_of(part, draft);
@@ -327,7 +446,14 @@ fn by_leaf(
     // Those that fill up what the whole gang needs are there with it.
     let with_all = total(least.iter().zip(drafts).filter(|(_, d)| is(d)).map(|(n, _)| *n));
     let beyond = min.saturating_sub(on_nodes.saturating_add(with_all));
-    let left = take(least, drafts, beyond, is);
+    let pool = Pool::of(drafts, least, beyond, is);
+    let left = match pool.is_choice(beyond) {
+        true => {
+            any.push(pool.any(drafts, min, is));
+            0
+        }
+        false => pool.take(least, drafts, beyond),
+    };
     // Those that run are of it as well.
     let mut there = min;
     for (least, draft) in least.iter_mut().zip(drafts).filter(|(_, d)| d.counts() && is(d)) {
@@ -341,8 +467,7 @@ fn by_leaf(
         let lack = words::too_few(Some(name), u64::from(min), u64::from(min - left));
         standing.lack.get_or_insert(lack);
     }
-    let waiting = drafts.iter().filter(|draft| is(draft) && !draft.line.running);
-    standing.gated |= on_nodes < min && waiting.into_iter().any(|draft| !draft.gates.is_empty());
+    standing.gated |= on_nodes < min && pool.is_gated;
 }
 
 /// By unit the gates of its pods that wait, and of those of the units under it that a gate holds.

@@ -550,7 +550,8 @@ impl Lowering {
                 },
             });
         }
-        (roles, whole || incomplete.is_some() || !minima.parts.all.is_empty())
+        let in_parts = !minima.parts.all.is_empty() || !minima.parts.any.is_empty();
+        (roles, whole || incomplete.is_some() || in_parts)
     }
 
     /// The objects of the groups that marks name: the group, and those that it is part of, nearest

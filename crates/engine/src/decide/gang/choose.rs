@@ -1,16 +1,18 @@
-//! Which parts of a group start with it, where not all of them must: every choice that is enough, and of
-//! parts that are alike only the first ones.
+//! With which parts and members a group may start, where not all of them must: the choices that are just
+//! enough, all that there are where they are few, and the most that may come at all. Of parts that are alike
+//! only the first ones are chosen.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::super::trial::{Opening, Trial};
+use super::fill::Filling;
 use crate::decision::{Facts, GroupFacts, Why};
-use crate::facts::{Admits, LevelRule};
 use crate::name::Name;
-use crate::part::{Part, Parts};
+use crate::part::{AnyOf, Parts};
 
 /// Choices that are tried at most.
-const WAYS_MAX: usize = 64;
+const WAYS_MAX: usize = 256;
 
 /// Members of all choices together, beyond which only a few are tried.
 const MEMBERS_MAX: usize = 65_536;
@@ -18,16 +20,40 @@ const MEMBERS_MAX: usize = 65_536;
 /// Choices that are tried however many members each has.
 const FEW: usize = 4;
 
-/// Steps that writing down the choices takes at most.
-const STEPS_MAX: usize = 4096;
+/// Members of a group of which more is asked than counting tells.
+const SMALL: usize = 8;
 
-/// Parts that start together, by index and in order.
-pub(super) type Way = Vec<u16>;
+/// Steps that writing down the choices takes at most.
+pub(super) const STEPS_MAX: usize = 4096;
+
+/// Who starts together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Way {
+    /// Parts, by index and in order.
+    pub(super) parts: Vec<u16>,
+    /// By role, how many of its members that are missing.
+    pub(super) seats: Vec<u32>,
+}
+
+/// Whether no way to start has all of these, by role the first so many that are missing.
+pub(super) type Hopeless<'h> = &'h mut dyn FnMut(&[u32]) -> bool;
+
+/// How many of a role there are.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OfRole {
+    /// Those that are there.
+    there: u32,
+    /// Of those that are missing so many start whatever is chosen,
+    must: u32,
+    /// and nothing but room may keep out so many.
+    may: u32,
+}
 
 /// What is to be chosen among.
 #[derive(Default)]
 pub(super) struct Choices {
     parts: Parts,
+    roles: Vec<OfRole>,
     /// By part, how many members each of its roles lacks.
     lacks: Vec<Vec<(u16, u32)>>,
     /// By part, whether it is there already.
@@ -43,48 +69,25 @@ pub(super) struct Choices {
 /// What was found of them.
 #[derive(Default)]
 pub(super) struct Ways {
-    /// Each is enough, and none of its parts can be left out; in order.
+    /// Each is enough, and nothing of it can be left out; in order.
     pub(super) all: Vec<Way>,
     /// There are more.
     pub(super) cut: bool,
 }
 
-/// Choices under way.
-struct Listing<'c> {
+/// Choices of parts under way.
+struct Listing<'c, 'h> {
     choices: &'c Choices,
-    /// Who may be chosen, each with what it then consists of.
-    candidates: Vec<(u16, Vec<Way>)>,
-    chosen: Way,
+    /// Who may be chosen, each with the sets of parts that it may then consist of.
+    candidates: Vec<(u16, Vec<Vec<u16>>)>,
+    chosen: Vec<u16>,
     /// Kinds of which one was left out: later ones of them would only stand for it.
     left_out: Vec<usize>,
     steps: usize,
     most: usize,
-    ways: Ways,
-}
-
-/// What a part is to every rule. Equal ones may stand for each other.
-#[derive(PartialEq)]
-struct Kind {
-    /// It is like no other.
-    own: Option<usize>,
-    fewest: u32,
-    open: bool,
-    roles: Vec<RoleKind>,
-    /// Rules on some roles: the rule, its other roles, and which of these it is on.
-    rules: Vec<(LevelRule, Vec<usize>)>,
-    under: Vec<usize>,
-}
-
-/// What a role of a part is.
-#[derive(PartialEq)]
-struct RoleKind {
-    request: u32,
-    /// How many of it are missing, and how many of those the part lacks.
-    missing: u32,
-    lacks: u32,
-    admits: Option<Box<Admits>>,
-    /// Where some rule asks for them.
-    indexes: Vec<u32>,
+    all: Vec<Vec<u16>>,
+    cut: bool,
+    hopeless: Hopeless<'h>,
 }
 
 impl Choices {
@@ -93,15 +96,37 @@ impl Choices {
         &self.parts
     }
 
-    /// How many members of each role these parts lack together.
-    pub(super) fn lacks(&self, way: &[u16]) -> Vec<(u16, u32)> {
-        way.iter().filter_map(|at| self.lacks.get(usize::from(*at))).flatten().copied().collect()
+    /// How many members of each of its roles a part lacks, by index.
+    pub(super) fn lacks_of(&self, at: usize) -> &[(u16, u32)] {
+        self.lacks.get(at).map_or(&[], Vec::as_slice)
+    }
+
+    /// By role, how many of the missing members start whatever is chosen.
+    pub(super) fn must(&self) -> Vec<u32> {
+        self.roles.iter().map(|role| role.must).collect()
+    }
+
+    /// By role, the members that these parts lack, beside those that have seats: of a choice the first.
+    pub(super) fn lacks(&self, parts: &[u16]) -> Vec<u32> {
+        let mut seats = self.least(parts, &vec![0; self.roles.len()]);
+        let most = self.most(parts, &seats);
+        let of_parts = parts.iter().filter_map(|at| self.parts.all.get(usize::from(*at)));
+        for any in of_parts.flat_map(|part| &part.any) {
+            for role in &any.roles {
+                let lacking = self.lacking(any, &seats);
+                let at = usize::from(*role);
+                if let (Some(seats), Some(most)) = (seats.get_mut(at), most.get(at)) {
+                    *seats += lacking.min(most.saturating_sub(*seats));
+                }
+            }
+        }
+        seats
     }
 
     /// By part, whether it is there with these.
-    pub(super) fn there_with(&self, way: &[u16]) -> Vec<bool> {
+    pub(super) fn there_with(&self, parts: &[u16]) -> Vec<bool> {
         let mut there = self.there.clone();
-        for at in way {
+        for at in parts {
             if let Some(there) = there.get_mut(usize::from(*at)) {
                 *there = true;
             }
@@ -119,8 +144,8 @@ impl Choices {
     }
 
     /// All parts below one, in order.
-    pub(super) fn below(&self, at: u16) -> Way {
-        let mut below = Way::new();
+    pub(super) fn below(&self, at: u16) -> Vec<u16> {
+        let mut below = Vec::new();
         for (part, of) in (0_u16..).zip(&self.parts.all) {
             if of.under.is_some_and(|under| under == at || below.contains(&under)) {
                 below.push(part);
@@ -134,72 +159,314 @@ impl Choices {
         self.is(&self.open, at)
     }
 
-    /// The choices by which a part becomes whole, that part with them; or the group can start.
-    pub(super) fn ways(&self, of: Option<u16>) -> Ways {
-        let lacking = self.lacking_under(of);
+    /// Who starts, where there is nothing to choose: that is who may come at all.
+    pub(super) fn only(&self) -> Option<Way> {
+        let fixed = self.parts.all.is_empty() && self.roles.iter().all(|of| of.must >= of.may);
+        let way = Way { parts: Vec::new(), seats: self.must() };
+        Some(way).filter(|way| fixed && self.is_enough(way))
+    }
+
+    /// Whether so few wait that each way is gone through.
+    pub(super) fn is_small(&self) -> bool {
+        self.members <= SMALL
+    }
+
+    /// Whether all that is chosen is how many of one role start.
+    pub(super) fn is_chain(&self) -> bool {
+        self.parts.all.is_empty() && self.roles.iter().filter(|of| of.must < of.may).count() < 2
+    }
+
+    /// All that may come, if that is enough.
+    pub(super) fn everything(&self) -> Option<Way> {
+        let seats: Vec<u32> = self.roles.iter().map(|of| of.must.max(of.may)).collect();
+        self.with_seats(&seats)
+    }
+
+    /// The most that may start with so many of each role, if that is enough.
+    pub(super) fn with_seats(&self, seats: &[u32]) -> Option<Way> {
+        let mut out = vec![false; self.parts.all.len()];
+        let parts = loop {
+            let parts = self.with_all_but(&out, seats);
+            let there = self.there_with(&parts);
+            match parts.iter().find(|at| self.lacking_under(Some(**at), &there) > 0) {
+                Some(at) => out[usize::from(*at)] = true,
+                None => break parts,
+            }
+        };
+        let least = self.least(&parts, &self.must());
+        let most = self.most(&parts, &least);
+        let seats = seats.iter().zip(&most).map(|(one, other)| *one.min(other)).collect();
+        Some(Way { parts, seats }).filter(|way| {
+            way.seats.iter().zip(&least).all(|(has, least)| has >= least) && self.is_enough(way)
+        })
+    }
+
+    /// The parts that come with so many of each role, some left out.
+    fn with_all_but(&self, out: &[bool], seats: &[u32]) -> Vec<u16> {
+        let (mut parts, mut there) = (Vec::new(), self.there.clone());
+        for (at, part) in (0_u16..).zip(&self.parts.all) {
+            let index = usize::from(at);
+            let has = |(role, lacks): &(u16, u32)| {
+                seats.get(usize::from(*role)).is_some_and(|seats| seats >= lacks)
+            };
+            if !there[index]
+                && !out[index]
+                && self.is_open(at)
+                && self.may_come(at, &there)
+                && self.lacks_of(index).iter().all(has)
+                && part.any.iter().all(|any| self.lacking(any, seats) == 0)
+            {
+                there[index] = true;
+                parts.push(at);
+            }
+        }
+        parts
+    }
+
+    /// Every way to start, those with the most parts and then members first; none where they are too many to
+    /// try them all.
+    pub(super) fn all(&self) -> Option<Vec<Way>> {
+        let mut sets = Vec::new();
+        let mut steps = STEPS_MAX;
+        self.sets(0, &mut Vec::new(), &mut Vec::new(), (&mut sets, &mut steps))?;
+        let mut all = Vec::new();
+        for parts in sets {
+            let least = self.least(&parts, &self.must());
+            let most = self.most(&parts, &least);
+            let mut seats = vec![least.clone()];
+            for at in 0..least.len() {
+                let more = |seats: Vec<u32>| {
+                    (least[at]..=most[at]).map(move |count| {
+                        let mut with = seats.clone();
+                        with[at] = count;
+                        with
+                    })
+                };
+                let room = usize::try_from(most[at] - least[at]).unwrap_or(usize::MAX);
+                if seats.len().saturating_mul(room.saturating_add(1)) > STEPS_MAX {
+                    return None;
+                }
+                seats = seats.into_iter().flat_map(more).collect();
+            }
+            let ways = seats.into_iter().map(|seats| Way { parts: parts.clone(), seats });
+            all.extend(ways.filter(|way| self.is_enough(way)));
+            if all.len() > self.tries() {
+                return None;
+            }
+        }
+        all.sort_by_cached_key(|way| {
+            let seats: Vec<Reverse<u32>> = way.seats.iter().copied().map(Reverse).collect();
+            (self.left_out(way), way.parts.clone(), seats)
+        });
+        Some(all)
+    }
+
+    /// Adds every set of the parts from here on with which a group may start, those that are alike in their
+    /// order. None where that takes too many steps.
+    fn sets(
+        &self,
+        at: u16,
+        chosen: &mut Vec<u16>,
+        left_out: &mut Vec<(Option<u16>, usize)>,
+        (sets, steps): (&mut Vec<Vec<u16>>, &mut usize),
+    ) -> Option<()> {
+        *steps = steps.checked_sub(1)?;
+        let Some(part) = self.parts.all.get(usize::from(at)) else {
+            let there = self.there_with(chosen);
+            let whole = |of: Option<u16>| self.lacking_under(of, &there) == 0;
+            if whole(None) && chosen.iter().all(|at| whole(Some(*at))) {
+                sets.push(chosen.clone());
+            }
+            return Some(());
+        };
+        let there = self.there_with(chosen);
+        let kind = (part.under, self.kind(at));
+        let may = self.is_open(at) && !self.is(&self.there, at) && self.may_come(at, &there);
+        if may && !left_out.contains(&kind) {
+            chosen.push(at);
+            self.sets(at + 1, chosen, left_out, (sets, steps))?;
+            chosen.pop();
+        }
+        left_out.push(kind);
+        self.sets(at + 1, chosen, left_out, (sets, steps))?;
+        left_out.pop();
+        Some(())
+    }
+
+    /// How many parts and members a way leaves out.
+    pub(super) fn left_out(&self, way: &Way) -> (usize, u32) {
+        let there = self.there_with(&way.parts).iter().filter(|there| **there).count();
+        let seats = way.seats.iter().copied().fold(0, u32::saturating_add);
+        let members = u32::try_from(self.members).unwrap_or(u32::MAX);
+        (self.parts.all.len() - there, members.saturating_sub(seats))
+    }
+
+    /// Whether a way has all that another has, and more.
+    pub(super) fn is_beyond(way: &Way, other: &Way) -> bool {
+        other.parts.iter().all(|part| way.parts.contains(part))
+            && other.seats.iter().zip(&way.seats).all(|(least, has)| has >= least)
+    }
+
+    /// The choices by which a part becomes whole beside so many members of each role, that part with them; or
+    /// the group can start.
+    pub(super) fn ways(&self, of: Option<u16>, seated: &[u32], hopeless: Hopeless<'_>) -> Ways {
+        let (sets, cut) = self.listed(of, hopeless);
+        let mut ways = Ways { all: Vec::new(), cut };
+        for parts in sets {
+            let least = self.least(&parts, seated);
+            let most = self.most(&parts, &least);
+            let any = self.any(&parts).collect();
+            let room = self.tries().saturating_sub(ways.all.len());
+            let filling = Filling::new(self, any, (least, most), room, hopeless);
+            let (seats, cut) = filling.all();
+            ways.cut |= cut;
+            ways.all.extend(seats.into_iter().map(|seats| Way { parts: parts.clone(), seats }));
+        }
+        ways
+    }
+
+    /// The sets of parts of these choices, and whether there are more.
+    fn listed(&self, of: Option<u16>, hopeless: Hopeless<'_>) -> (Vec<Vec<u16>>, bool) {
+        let lacking = self.lacking_under(of, &self.there);
+        let (mut candidates, mut cut) = (Vec::new(), false);
+        if lacking > 0 {
+            for at in self.may_join(of) {
+                let (sets, more) = self.listed(Some(at), hopeless);
+                cut |= more;
+                candidates.push((at, sets));
+            }
+            candidates.retain(|(_, sets)| !sets.is_empty());
+        }
         let mut listing = Listing {
             choices: self,
-            candidates: Vec::new(),
+            candidates,
             chosen: of.filter(|at| !self.is(&self.there, *at)).into_iter().collect(),
             left_out: Vec::new(),
             steps: STEPS_MAX,
-            most: (MEMBERS_MAX / self.members.max(1)).clamp(FEW, WAYS_MAX),
-            ways: Ways::default(),
+            most: self.tries(),
+            all: Vec::new(),
+            cut,
+            hopeless,
         };
-        if lacking > 0 {
-            for at in self.may_join(of) {
-                let ways = self.ways(Some(at));
-                listing.ways.cut |= ways.cut;
-                listing.candidates.push((at, ways.all));
-            }
-            listing.candidates.retain(|(_, ways)| !ways.is_empty());
-        }
         listing.from(0, lacking);
-        let mut ways = listing.ways;
-        ways.all.iter_mut().for_each(|way| way.sort_unstable());
-        ways.all.sort();
-        ways
+        let (mut all, cut) = (listing.all, listing.cut);
+        all.iter_mut().for_each(|parts| parts.sort_unstable());
+        all.sort();
+        (all, cut)
+    }
+
+    /// How many choices are tried at most.
+    fn tries(&self) -> usize {
+        (MEMBERS_MAX / self.members.max(1)).clamp(FEW, WAYS_MAX)
     }
 
     /// How many more parts the group needs to start, and those that may be among them, each with what it then
     /// consists of: the smallest first.
-    pub(super) fn one_by_one(&self) -> (usize, Vec<Way>) {
-        let first = |at| self.ways(Some(at)).all.into_iter().next();
-        let mut ways: Vec<Way> = self.may_join(None).filter_map(first).collect();
-        ways.sort_by_key(|way| {
-            self.lacks(way).iter().map(|(_, lacks)| u64::from(*lacks)).sum::<u64>()
-        });
-        (self.lacking_under(None), ways)
+    pub(super) fn one_by_one(&self) -> (usize, Vec<Vec<u16>>) {
+        let first = |at| self.listed(Some(at), &mut |_| false).0.into_iter().next();
+        let mut sets: Vec<Vec<u16>> = self.may_join(None).filter_map(first).collect();
+        let size = |parts: &Vec<u16>| self.lacks(parts).iter().copied().map(u64::from).sum::<u64>();
+        sets.sort_by_cached_key(size);
+        (self.lacking_under(None, &self.there), sets)
+    }
+
+    /// How many more of the parts that are under none the group needs to start.
+    pub(super) fn lacking_of_all(&self) -> usize {
+        self.lacking_under(None, &self.there)
     }
 
     /// How many more of the parts under one must be there to make it whole, or of those under none to let the
     /// group start.
-    fn lacking_under(&self, of: Option<u16>) -> usize {
+    pub(super) fn lacking_under(&self, of: Option<u16>, there: &[bool]) -> usize {
         let fewest = self.parts.fewest_under(of) as usize;
         match fewest {
             0 => 0,
             _ => {
-                let there = self.parts.under(of).filter(|(at, _)| self.is(&self.there, *at));
-                fewest.saturating_sub(there.count())
+                let under = self.parts.under(of).filter(|(at, _)| self.is(there, *at));
+                fewest.saturating_sub(under.count())
             }
         }
     }
 
     /// The parts under one, or under none, that are not there and that nothing but room may keep out.
-    fn may_join(&self, of: Option<u16>) -> impl Iterator<Item = u16> {
+    pub(super) fn may_join(&self, of: Option<u16>) -> impl Iterator<Item = u16> {
         let under = self.parts.under(of).map(|(at, _)| at);
         under.filter(|at| self.is_open(*at) && !self.is(&self.there, *at))
     }
 
+    /// Whether a group has enough members with this, its parts aside.
+    pub(super) fn is_enough(&self, way: &Way) -> bool {
+        let there = self.there_with(&way.parts);
+        self.lacking_under(None, &there) == 0
+            && self.any(&way.parts).all(|any| self.lacking(any, &way.seats) == 0)
+    }
+
+    /// The minima over several roles that hold for the group and for these parts.
+    pub(super) fn any(&self, parts: &[u16]) -> impl Iterator<Item = &AnyOf> {
+        let parts = parts.iter().filter_map(|at| self.parts.all.get(usize::from(*at)));
+        parts.flat_map(|part| &part.any).chain(&self.parts.any)
+    }
+
+    /// How many members such a minimum lacks beside so many of each role that were missing.
+    pub(super) fn lacking(&self, any: &AnyOf, seats: &[u32]) -> u32 {
+        let has = any.roles.iter().map(|role| {
+            let at = usize::from(*role);
+            let there = self.roles.get(at).map_or(0, |of| of.there);
+            there.saturating_add(seats.get(at).copied().unwrap_or(0))
+        });
+        any.least.saturating_sub(has.fold(0, u32::saturating_add))
+    }
+
+    /// By role, how many of those that are missing these parts have at least, beside so many.
+    pub(super) fn least(&self, parts: &[u16], seated: &[u32]) -> Vec<u32> {
+        let mut least = seated.to_vec();
+        for (role, lacks) in parts.iter().flat_map(|at| self.lacks_of(usize::from(*at))) {
+            if let Some(least) = least.get_mut(usize::from(*role)) {
+                *least = (*least).max(*lacks);
+            }
+        }
+        least
+    }
+
+    /// By role, how many may come with these parts: of a role of a part that is not there no more than others
+    /// have at least of it.
+    fn most(&self, parts: &[u16], least: &[u32]) -> Vec<u32> {
+        let there = self.there_with(parts);
+        let is_there = |at: u16| self.is(&there, at);
+        let closed: Vec<bool> = (0_u16..)
+            .zip(&self.parts.all)
+            .map(|(at, part)| !is_there(at) || part.under.is_some_and(|of| !is_there(of)))
+            .collect();
+        let mut most: Vec<u32> =
+            self.roles.iter().zip(least).map(|(of, least)| of.may.max(*least)).collect();
+        let parts = self.parts.all.iter().zip(closed).filter(|(_, closed)| *closed);
+        for (role, _) in parts.flat_map(|(part, _)| &part.least) {
+            let at = usize::from(*role);
+            if let (Some(most), Some(least)) = (most.get_mut(at), least.get(at)) {
+                *most = *least;
+            }
+        }
+        most
+    }
+
+    /// By role, how many of those that are missing may come.
+    pub(super) fn may(&self) -> impl Iterator<Item = (u16, u32)> {
+        (0_u16..).zip(&self.roles).map(|(role, of)| (role, of.must.max(of.may)))
+    }
+
     /// The account of a group that does not start with these parts.
-    pub(super) fn told_of(&self, why: &Arc<Why>, way: &[u16]) -> Arc<Why> {
-        let parts = way.iter().filter_map(|at| self.parts.all.get(usize::from(*at)));
+    pub(super) fn told_of(&self, why: &Arc<Why>, parts: &[u16]) -> Arc<Why> {
+        let parts = parts.iter().filter_map(|at| self.parts.all.get(usize::from(*at)));
         let with_roles = parts.filter(|part| !part.least.is_empty());
         let chosen: Box<[Name]> = with_roles.map(|part| part.name.clone()).collect();
         if chosen.is_empty() || why.group().is_none() {
             return Arc::clone(why);
         }
         Arc::new(of_group(why, |facts| facts.chosen.clone_from(&chosen)))
+    }
+
+    fn kind(&self, at: u16) -> usize {
+        self.kinds.get(usize::from(at)).copied().unwrap_or_default()
     }
 
     fn is(&self, of: &[bool], at: u16) -> bool {
@@ -218,33 +485,35 @@ pub(super) fn of_group(why: &Why, mut change: impl FnMut(&mut GroupFacts)) -> Wh
     why
 }
 
-impl Listing<'_> {
+impl Listing<'_, '_> {
     /// Adds every choice of so many more of the candidates from here on.
     fn from(&mut self, at: usize, lacking: usize) {
         if lacking == 0 {
-            match self.ways.all.len() < self.most {
-                true => self.ways.all.push(self.chosen.clone()),
-                false => self.ways.cut = true,
+            match self.all.len() < self.most {
+                true => self.all.push(self.chosen.clone()),
+                false => self.cut = true,
             }
             return;
         }
         if self.candidates.len().saturating_sub(at) < lacking {
             return;
         }
-        let Some(steps) = self.steps.checked_sub(1).filter(|_| self.ways.all.len() < self.most)
-        else {
-            self.ways.cut = true;
+        let Some(steps) = self.steps.checked_sub(1).filter(|_| self.all.len() < self.most) else {
+            self.cut = true;
             return;
         };
         self.steps = steps;
-        let (part, ways) = self.candidates[at].clone();
-        let kind = self.choices.kinds.get(usize::from(part)).copied().unwrap_or_default();
+        let (part, sets) = self.candidates[at].clone();
+        let kind = self.choices.kind(part);
         let there = self.choices.there_with(&self.chosen);
         if !self.left_out.contains(&kind) && self.choices.may_come(part, &there) {
-            for way in &ways {
+            for parts in &sets {
                 let before = self.chosen.len();
-                self.chosen.extend(way);
-                self.from(at + 1, lacking - 1);
+                self.chosen.extend(parts);
+                let seats = self.choices.least(&self.chosen, &self.choices.must());
+                if !(self.hopeless)(&seats) {
+                    self.from(at + 1, lacking - 1);
+                }
                 self.chosen.truncate(before);
             }
         }
@@ -255,35 +524,48 @@ impl Listing<'_> {
 }
 
 impl Trial<'_> {
-    /// The parts of a group, of whose members these wait.
+    /// The parts of a group and its roles, of whose members these wait.
     pub(super) fn choices(&self, slot: u32, openings: &[Opening]) -> Choices {
         let group = self.state.groups.at(slot);
         let parts = group.fact.as_ref().map_or_else(Parts::default, |fact| fact.parts.clone());
-        if parts.all.is_empty() {
-            return Choices { parts, members: openings.len(), ..Choices::default() };
+        let facts = group.fact.as_ref().map_or(&[][..], |fact| &fact.roles);
+        let of_role = |(at, fact): (usize, &crate::facts::Role)| {
+            let missing = self.state.missing_in_role(slot, at);
+            let there = fact.max.saturating_sub(missing);
+            let admitted = fact.admits.as_ref().map_or(u32::MAX, |admits| admits.most);
+            let must = fact.min.saturating_sub(there).min(missing);
+            (OfRole { there, must, may: missing.min(admitted) }, missing)
+        };
+        let (roles, missing): (Vec<OfRole>, Vec<u32>) =
+            facts.iter().enumerate().map(of_role).unzip();
+        let mut choices = Choices { parts, roles, members: openings.len(), ..Choices::default() };
+        if choices.parts.all.is_empty() {
+            return choices;
         }
-        let roles = group.fact.as_ref().map_or(&[][..], |fact| &fact.roles);
-        let missing = |at: u16| self.state.missing_in_role(slot, usize::from(at));
-        let missing: Vec<u32> = (0..roles.len()).map(|at| missing(at as u16)).collect();
         let lacks_of = |(role, least): &(u16, u32)| {
             let at = usize::from(*role);
-            let lacks = missing.get(at).map_or(0, |missing| {
-                let there = roles[at].max.saturating_sub(*missing);
-                least.saturating_sub(there).min(*missing)
-            });
-            (*role, lacks)
+            let there = choices.roles.get(at).map_or(0, |of| of.there);
+            let missing = missing.get(at).copied().unwrap_or(0);
+            (*role, least.saturating_sub(there).min(missing))
         };
-        let lacks = parts.all.iter().map(|part| part.least.iter().map(lacks_of).collect());
-        let lacks: Vec<Vec<(u16, u32)>> = lacks.collect();
-        let kept_out =
-            |(role, lacks): &(u16, u32)| *lacks > 0 && group.kept_out(*role, lacks - 1).is_some();
-        let open = parts.all.iter().zip(&lacks);
-        let open = open.map(|(part, lacks)| !part.held && !lacks.iter().any(kept_out)).collect();
-        let mut there = vec![false; parts.all.len()];
-        let mut under = vec![0_u32; parts.all.len()];
+        let all = &choices.parts.all;
+        let lacks: Vec<Vec<(u16, u32)>> =
+            all.iter().map(|part| part.least.iter().map(lacks_of).collect()).collect();
+        let may: Vec<u32> = choices.may().map(|(_, may)| may).collect();
+        let enough = |(role, lacks): &(u16, u32)| {
+            may.get(usize::from(*role)).is_some_and(|may| may >= lacks)
+        };
+        let open = all.iter().zip(&lacks).map(|(part, lacks)| {
+            let any = part.any.iter().all(|any| choices.lacking(any, &may) == 0);
+            !part.held && any && lacks.iter().all(enough)
+        });
+        let open = open.collect();
+        let mut there = vec![false; all.len()];
+        let mut under = vec![0_u32; all.len()];
         // Who is under a part stands behind it.
-        for (at, part) in parts.all.iter().enumerate().rev() {
-            let lacks = lacks[at].iter().any(|(_, count)| *count > 0);
+        for (at, part) in all.iter().enumerate().rev() {
+            let lacks = lacks[at].iter().any(|(_, count)| *count > 0)
+                || part.any.iter().any(|any| choices.lacking(any, &[]) > 0);
             there[at] = !part.held && !lacks && under[at] >= part.fewest;
             if there[at]
                 && let Some(sum) = part.under.and_then(|of| under.get_mut(usize::from(of)))
@@ -291,90 +573,9 @@ impl Trial<'_> {
                 *sum += 1;
             }
         }
-        let kinds = (0..parts.all.len()).collect();
-        let members = openings.len();
-        let mut choices = Choices { parts, lacks, there, open, kinds, members };
-        let chosen = |fewest: u32| fewest > 0;
-        if chosen(choices.parts.fewest) || choices.parts.all.iter().any(|p| chosen(p.fewest)) {
-            choices.kinds = self.kinds(slot, openings, &choices, &missing);
-        }
+        let kinds = (0..all.len()).collect();
+        choices = Choices { lacks, there, open, kinds, ..choices };
+        choices.kinds = self.kinds(slot, openings, &choices, &missing);
         choices
-    }
-
-    /// By part its kind: one of those that are like it stands for all.
-    fn kinds(
-        &self,
-        slot: u32,
-        openings: &[Opening],
-        choices: &Choices,
-        missing: &[u32],
-    ) -> Vec<usize> {
-        let parts = &choices.parts.all;
-        let mut kinds: Vec<usize> = (0..parts.len()).collect();
-        // By part its roles and those of the parts under it.
-        let mut roles: Vec<Vec<u16>> = vec![Vec::new(); parts.len()];
-        let mut known: Vec<(Kind, usize)> = Vec::new();
-        for at in (0..parts.len()).rev() {
-            let own = parts[at].least.iter().map(|(role, _)| *role);
-            let under: Vec<u16> =
-                choices.parts.under(u16::try_from(at).ok()).map(|u| u.0).collect();
-            let below = under.iter().flat_map(|under| roles[usize::from(*under)].clone());
-            roles[at] = own.chain(below).collect();
-            let under = under.iter().map(|under| kinds[usize::from(*under)]).collect();
-            let kind = self.kind(slot, openings, choices, (at, &roles[at], under), missing);
-            match known.iter().find(|(other, _)| *other == kind) {
-                Some((_, of)) => kinds[at] = *of,
-                None => known.push((kind, at)),
-            }
-        }
-        kinds
-    }
-
-    fn kind(
-        &self,
-        slot: u32,
-        openings: &[Opening],
-        choices: &Choices,
-        (at, roles, under): (usize, &[u16], Vec<usize>),
-        missing: &[u32],
-    ) -> Kind {
-        let group = self.state.groups.at(slot);
-        let fact = group.fact.as_ref();
-        let facts = fact.map_or(&[][..], |fact| &fact.roles);
-        let rules = fact.map_or(&[][..], |fact| &fact.rules);
-        let by_index = rules.iter().any(|rule| rule.segment.is_some());
-        let missing = |role: u16| missing.get(usize::from(role)).copied().unwrap_or(0);
-        let of = |role: u16| openings.iter().filter(move |opening| opening.role == role);
-        let begun = |role: &u16| {
-            facts.get(usize::from(*role)).is_none_or(|fact| fact.max != missing(*role))
-                || of(*role).any(|opening| !self.is_plain(opening))
-        };
-        let shared = |other: &Part| {
-            !std::ptr::eq(other, &raw const choices.parts.all[at])
-                && other.shares_role(&choices.parts.all[at])
-        };
-        let alone = roles.iter().any(begun) || choices.parts.all.iter().any(shared);
-        let role = |(role, lacks): &(u16, u32)| {
-            let at = usize::from(*role);
-            let admits = facts.get(at).and_then(|fact| fact.admits.clone());
-            let indexes = of(*role).filter(|_| by_index).map(|opening| opening.index).collect();
-            let request = group.requests.get(at).copied().unwrap_or(u32::MAX);
-            RoleKind { request, missing: missing(*role), lacks: *lacks, admits, indexes }
-        };
-        let partial = rules.iter().filter(|rule| !rule.roles.is_empty());
-        let rule = |rule: &LevelRule| {
-            let on: Vec<usize> =
-                (0..roles.len()).filter(|at| rule.roles.contains(&roles[*at])).collect();
-            let others = rule.roles.iter().copied().filter(|role| !roles.contains(role)).collect();
-            (!on.is_empty()).then_some((LevelRule { roles: others, ..rule.clone() }, on))
-        };
-        Kind {
-            own: alone.then_some(at),
-            fewest: choices.parts.all[at].fewest,
-            open: choices.open[at],
-            roles: choices.lacks[at].iter().map(role).collect(),
-            rules: partial.filter_map(rule).collect(),
-            under,
-        }
     }
 }

@@ -8,10 +8,13 @@ use super::super::trial::{Opening, Trial};
 use super::choose::{Choices, Way, Ways, of_group};
 use super::revisit::PART;
 use super::spans::Spans;
-use super::{Arranged, Unplaced};
+use super::{Arranged, Unplaced, is_among};
 use crate::cost::Cost;
 use crate::decision::{Proof, Short, Verdict, Why};
 use crate::name::{GroupKey, Name};
+
+/// Of the steps of a decision's effort, the part that goes into parts that find no place.
+const SHARE: u64 = 16;
 
 /// What is told of members beyond those that must start and are missing.
 #[derive(Default)]
@@ -29,6 +32,16 @@ impl Told {
     /// What is missing finds no place, and is not merely not found.
     pub(super) fn is_proven(&self) -> bool {
         !self.unproven
+    }
+
+    /// Notes that a better start was not found, and is not shown not to be.
+    pub(super) fn doubt(&mut self) {
+        self.unproven = true;
+    }
+
+    /// Whether nobody who is missing would find a place in the healed and emptied cluster either.
+    pub(super) fn is_never(&self) -> bool {
+        self.whys.iter().all(|(_, why)| why.never.is_some())
     }
 
     /// How many parts and members are missing.
@@ -56,19 +69,19 @@ struct Placed {
 
 impl Trial<'_> {
     /// Places what a group may have beyond the parts and members that it starts with: parts in their order,
-    /// each together, then member by member. Once parts that find no place have taken the steps of one
-    /// search, no further part is tried.
+    /// each together, then member by member. Once parts that find no place have taken too many steps, no
+    /// further part is tried.
     pub(super) fn grow(
         &mut self,
         slot: u32,
-        (choices, way): (&Choices, &[u16]),
+        (choices, way): (&Choices, &Way),
         more: &[Opening],
         spans: &mut Spans<'_>,
         arranged: &mut Arranged,
     ) -> Told {
-        let mut left = self.effort.steps;
+        let mut left = self.effort.steps / SHARE;
         let mut told = Told::default();
-        let mut there = choices.there_with(way);
+        let (mut there, mut seated) = (choices.there_with(&way.parts), way.seats.clone());
         let mut rest = more.to_vec();
         for (at, part) in (0_u16..).zip(&choices.parts().all) {
             if there[usize::from(at)] {
@@ -76,10 +89,11 @@ impl Trial<'_> {
             }
             let may = choices.may_come(at, &there);
             if may && (left > 0 || told.whys.is_empty()) {
-                match self.part(slot, (choices, at), &rest, spans, &mut told) {
+                match self.part(slot, (choices, at, &seated), &rest, spans, &mut told) {
                     Ok(placed) => {
-                        placed.way.iter().for_each(|at| there[usize::from(*at)] = true);
-                        rest.retain(|opening| !is_lacking(opening, &choices.lacks(&placed.way)));
+                        placed.way.parts.iter().for_each(|at| there[usize::from(*at)] = true);
+                        seated.clone_from(&placed.way.seats);
+                        rest.retain(|opening| !is_among(opening, &seated));
                         self.grown(slot, placed, spans, arranged);
                         continue;
                     }
@@ -90,7 +104,7 @@ impl Trial<'_> {
             }
             self.left_out(slot, (choices, at), &rest, &mut told);
             let before = rest.len();
-            rest.retain(|opening| !is_lacking(opening, &choices.lacks(&[at])));
+            rest.retain(|opening| !is_among(opening, &choices.lacks(&[at])));
             told.missing += (before - rest.len()) as u32;
             told.parts.push(part.name.clone());
         }
@@ -132,13 +146,13 @@ impl Trial<'_> {
         told: &mut Told,
     ) {
         let lacks = choices.lacks(&[at]);
-        let own: Vec<&Opening> = rest.iter().filter(|one| is_lacking(one, &lacks)).collect();
+        let own: Vec<&Opening> = rest.iter().filter(|one| is_among(one, &lacks)).collect();
         let under = choices.parts().all.get(usize::from(at)).and_then(|part| part.under);
         let known = told.accounts.get(&at).cloned();
         let known = known.or_else(|| own.iter().find_map(|one| self.kept_out(slot, one)));
         let known = known.or_else(|| told.accounts.get(&under?).cloned()).or_else(|| {
             let below = choices.lacks(&choices.below(at));
-            let below = rest.iter().filter(|one| is_lacking(one, &below));
+            let below = rest.iter().filter(|one| is_among(one, &below));
             below.into_iter().find_map(|one| self.kept_out(slot, one))
         });
         for one in own {
@@ -156,19 +170,21 @@ impl Trial<'_> {
     fn part(
         &mut self,
         slot: u32,
-        (choices, at): (&Choices, u16),
+        (choices, at, seated): (&Choices, u16, &[u32]),
         rest: &[Opening],
         spans: &Spans<'_>,
         told: &mut Told,
     ) -> Result<Placed, u64> {
         let (before, start) = (self.spent, self.mark());
-        let ways = if choices.is_open(at) { choices.ways(Some(at)) } else { Ways::default() };
+        let ways = match choices.is_open(at) {
+            true => choices.ways(Some(at), seated, &mut |_| false),
+            false => Ways::default(),
+        };
         let (mut best, mut first): (Option<Placed>, Option<(Vec<Opening>, Unplaced)>) =
             (None, None);
         let (mut proven, only) = (!ways.cut, ways.all.len() == 1);
         for way in ways.all {
-            let lacks = choices.lacks(&way);
-            let of = rest.iter().filter(|opening| is_lacking(opening, &lacks)).cloned();
+            let of = rest.iter().filter(|opening| is_among(opening, &way.seats)).cloned();
             let mut openings: Vec<Opening> = of.collect();
             match self.arrange(slot, &mut openings, spans) {
                 Ok(arranged) => {
@@ -199,7 +215,7 @@ impl Trial<'_> {
             Some((openings, none)) => (openings, Some(none.why)),
             None => {
                 let lacks = choices.lacks(&[at]);
-                let of = rest.iter().filter(|opening| is_lacking(opening, &lacks)).cloned();
+                let of = rest.iter().filter(|opening| is_among(opening, &lacks)).cloned();
                 let openings: Vec<Opening> = of.collect();
                 let why = self.none_to_choose(slot, &openings);
                 (openings, Some(why))
@@ -242,19 +258,12 @@ impl Trial<'_> {
         let Told { missing, whys, parts, .. } = told;
         let mut whys = whys.into_iter();
         whys.next().map(|(first, why)| {
-            for (role, other) in
-                whys.filter(|(role, other)| *role != first && !Arc::ptr_eq(other, &why))
-            {
+            for (role, other) in whys.filter(|(role, other)| *role != first && *other != why) {
                 self.role_waits(key, role, Verdict::Waits(other));
             }
             Short { missing, why, parts: parts.into() }
         })
     }
-}
-
-/// Whether an opening is one of so many of each role that are lacking.
-fn is_lacking(opening: &Opening, lacks: &[(u16, u32)]) -> bool {
-    lacks.iter().any(|(role, count)| *role == opening.role && opening.before < *count)
 }
 
 /// The roles of parts that are not there, or that are under one that is not, each with that part.

@@ -5,15 +5,17 @@
 //! holds the group, tightest first. Where counting neither finds one nor tells that there is none,
 //! [`revisit`](revisit) searches, and takes back what leaves no place for the rest. What a rule of
 //! topology means for a seat, and what all seats span, is [`spans`](spans)'s; who sits together on one
-//! node [`together`](together)'s; which parts start, of those of which not all must,
-//! [`choose`](choose)'s; in which order roles are seated [`turns`](turns)'s; what comes beyond the members that must start [`grow`](grow)'s.
+//! node [`together`](together)'s; with whom it starts, where not all must, [`start`](start)'s; in which order
+//! roles are seated [`turns`](turns)'s; what comes beyond those with whom it starts [`grow`](grow)'s.
 
 mod alike;
 mod choose;
 mod counted;
+mod fill;
 mod fragments;
 mod grow;
 mod joint;
+mod kinds;
 mod place;
 mod proof;
 mod revisit;
@@ -21,6 +23,7 @@ mod rooms;
 mod short;
 mod slices;
 mod spans;
+mod start;
 mod together;
 mod turns;
 
@@ -29,15 +32,15 @@ use std::sync::Arc;
 use super::search::{Ask, Fit};
 use super::trial::{Found, Opening, Trial};
 use crate::cost::Cost;
-use crate::decision::{Act, Example, Facts, Proof, Verdict, Why};
-use crate::name::{GroupKey, Name};
+use crate::decision::{Act, Proof, Verdict, Why};
+use crate::name::GroupKey;
 use crate::reason::Reason;
 use crate::state::Forest;
 use choose::{Choices, Way};
 pub(super) use fragments::Fragments;
 use grow::Told;
 use joint::{Joint, Outcome};
-use revisit::{PART, Revisited};
+use revisit::Revisited;
 pub(super) use rooms::Rooms;
 use spans::Spans;
 
@@ -70,6 +73,8 @@ struct Begun<'f> {
 }
 
 /// How good a way to start is: parts and members left out, and what it costs. Less is better.
+/// What is left out is no block of [`Cost`]: that is the price of the seats that are given, and of the same
+/// members it alone decides. It is compared only among ways that start with others.
 type Standing = (usize, u32, Cost);
 
 impl Begun<'_> {
@@ -116,7 +121,7 @@ impl Trial<'_> {
     /// Places a group whole, or none of it; then as many more of its members as there is room for.
     pub(super) fn gang(&mut self, key: &GroupKey, slot: u32, openings: &[Opening]) -> Verdict {
         let choices = self.choices(slot, openings);
-        if let Some(why) = self.kept_back(slot, openings) {
+        if let Some(why) = self.kept_back(slot, openings, &choices) {
             return self.not_whole(slot, why);
         }
         let fragments = self.fragments();
@@ -127,12 +132,13 @@ impl Trial<'_> {
             }
         };
         let Begun { arranged, spans, told } = begun;
-        let proven = told.is_proven();
+        let (proven, never) = (told.is_proven(), told.is_never());
         let short = self.told(key, told);
         if arranged.found.is_empty()
             && let Some(short) = short
         {
-            let why = Arc::new(Why { parts: short.parts, ..Arc::unwrap_or_clone(short.why) });
+            let why = Why { parts: short.parts, ..Arc::unwrap_or_clone(short.why) };
+            let why = Arc::new(if never { why } else { start::of_some(why) });
             return if proven { self.not_whole(slot, why) } else { self.gave_up(why) };
         }
         let (cost, optimal) = (arranged.cost(), arranged.proof());
@@ -144,112 +150,15 @@ impl Trial<'_> {
         Verdict::Placed { cost, optimal, short }
     }
 
-    /// Takes the best of all ways to start a group: with the fewest parts and then members left out, and then
-    /// the cheapest. Where there is none, nothing is taken.
-    fn begun<'f>(
-        &mut self,
-        slot: u32,
-        openings: &[Opening],
-        choices: &Choices,
-        fragments: &'f Fragments,
-    ) -> Result<Begun<'f>, Unplaced> {
-        let ways = choices.ways(None);
-        if let ([only], false) = (&ways.all[..], ways.cut) {
-            let begun = self.begun_with(slot, openings, (choices, only), fragments);
-            return begun
-                .map_err(|none| Unplaced { why: choices.told_of(&none.why, only), ..none });
-        }
-        let start = self.mark();
-        let (mut left, mut proven) = (self.effort.steps, !ways.cut);
-        let mut best: Option<(Standing, Begun<'f>)> = None;
-        let mut nearest: Option<(u32, Arc<Why>)> = None;
-        for way in &ways.all {
-            if left == 0 {
-                proven = false;
-                break;
-            }
-            let before = self.spent;
-            let mut least = openings.len() as u64;
-            match self.begun_with(slot, openings, (choices, way), fragments) {
-                Ok(begun) => {
-                    // Had it been gone through, it might be the best.
-                    proven &= begun.arranged.proof() == Proof::Proven && begun.told.is_proven();
-                    let standing = begun.standing();
-                    if best.as_ref().is_none_or(|(least, _)| standing < *least) {
-                        best = Some((standing, begun));
-                    }
-                }
-                Err(none) => {
-                    // Not all steps of a search look at a node.
-                    least = if none.proven { least } else { least.max(self.effort.steps / PART) };
-                    proven &= none.proven;
-                    let facts = none.why.group();
-                    let lacks = facts.map_or(u32::MAX, |facts| facts.of.saturating_sub(facts.fit));
-                    if nearest.as_ref().is_none_or(|(fewest, _)| lacks < *fewest) {
-                        nearest = Some((lacks, choices.told_of(&none.why, way)));
-                    }
-                }
-            }
-            left = left.saturating_sub(self.spent.saturating_sub(before).max(least));
-            self.roll_back(start);
-        }
-        if let Some((_, mut begun)) = best {
-            begun.arranged.found.iter().for_each(|(one, _)| self.take_again(slot, one));
-            if !proven {
-                begun.arranged.proof = begun.arranged.proof.max(Proof::Bounded);
-            }
-            return Ok(begun);
-        }
-        if !proven
-            && let Some(way) = self.gathered(slot, openings, choices, fragments)
-            && let Ok(mut begun) = self.begun_with(slot, openings, (choices, &way), fragments)
-        {
-            begun.arranged.proof = begun.arranged.proof.max(Proof::Bounded);
-            return Ok(begun);
-        }
-        let why = nearest.map_or_else(|| self.none_to_choose(slot, openings), |(_, why)| why);
-        Err(Unplaced { why, proven })
-    }
-
-    /// Parts with which a group can start, where there are too many choices to try: added one by one as they
-    /// find room beside those before.
-    fn gathered(
-        &mut self,
-        slot: u32,
-        openings: &[Opening],
-        choices: &Choices,
-        fragments: &Fragments,
-    ) -> Option<Way> {
-        let (lacking, parts) = choices.one_by_one();
-        let (mut way, mut count, mut left) = (Way::new(), 0, self.effort.steps);
-        for part in parts {
-            if count == lacking || left == 0 {
-                break;
-            }
-            let before = self.spent;
-            let mut with = [way.clone(), part].concat();
-            with.sort_unstable();
-            let (mut needed, _) = self.needed(slot, openings, &choices.lacks(&with));
-            let (start, spans) = (self.mark(), self.spans(fragments, slot));
-            if self.arrange(slot, &mut needed, &spans).is_ok() {
-                (way, count) = (with, count + 1);
-            }
-            self.roll_back(start);
-            let least = needed.len() as u64;
-            left = left.saturating_sub(self.spent.saturating_sub(before).max(least));
-        }
-        (count == lacking && lacking > 0).then_some(way)
-    }
-
-    /// Takes seats for the members that must start and for these parts, and then for what comes beyond.
+    /// Takes seats for who starts together in this way, and then for what comes beyond.
     fn begun_with<'f>(
         &mut self,
         slot: u32,
         openings: &[Opening],
-        (choices, way): (&Choices, &[u16]),
+        (choices, way): (&Choices, &Way),
         fragments: &'f Fragments,
     ) -> Result<Begun<'f>, Unplaced> {
-        let (mut needed, more) = self.needed(slot, openings, &choices.lacks(way));
+        let (mut needed, more) = self.needed(openings, &way.seats);
         let start = self.mark();
         let spans = self.spans(fragments, slot);
         let mut arranged = self.arrange(slot, &mut needed, &spans).inspect_err(|_| {
@@ -261,20 +170,16 @@ impl Trial<'_> {
         Ok(Begun { arranged, spans, told })
     }
 
-    /// Why a group does not start of whose parts too few can be chosen.
-    fn none_to_choose(&mut self, slot: u32, openings: &[Opening]) -> Arc<Why> {
-        openings.iter().find_map(|opening| self.kept_out(slot, opening)).unwrap_or_else(|| {
-            let facts = Facts::Subject { subject: Name::default(), detail: Name::default() };
-            let example = Example { facts, ..Example::default() };
-            Arc::new(super::why::object(Reason::GroupIncomplete, example))
-        })
-    }
-
     /// Why a group is not tried at all, or could not be made whole.
-    fn kept_back(&mut self, slot: u32, openings: &[Opening]) -> Option<Arc<Why>> {
+    fn kept_back(
+        &mut self,
+        slot: u32,
+        openings: &[Opening],
+        choices: &Choices,
+    ) -> Option<Arc<Why>> {
         self.gated(slot, openings).or_else(|| {
-            let least = self.least(slot, &[]);
-            openings.iter().filter(|opening| is_needed(opening, &least)).find_map(|opening| {
+            let must = choices.must();
+            openings.iter().filter(|opening| is_among(opening, &must)).find_map(|opening| {
                 let why = self.kept_out(slot, opening)?;
                 // That some are not there is nobody's own fault.
                 let own = why.first != Reason::GroupIncomplete;
@@ -320,31 +225,9 @@ impl Trial<'_> {
         spans::with_running(Spans::new(fragments, rules), self.state, slot)
     }
 
-    /// The members without which the group does not start, with so many of each role that parts lack which
-    /// start with it; and those that it may have beyond.
-    fn needed(
-        &self,
-        slot: u32,
-        openings: &[Opening],
-        lacks: &[(u16, u32)],
-    ) -> (Vec<Opening>, Vec<Opening>) {
-        let least = self.least(slot, lacks);
-        openings.iter().cloned().partition(|opening| is_needed(opening, &least))
-    }
-
-    /// How many of the missing members of each role must start, and are of parts that lack so many.
-    fn least(&self, slot: u32, lacks: &[(u16, u32)]) -> Vec<u32> {
-        let roles = self.state.groups.at(slot).fact.as_ref().map_or(&[][..], |fact| &fact.roles);
-        let least = roles.iter().enumerate().map(|(at, role)| {
-            role.min.saturating_sub(role.max.saturating_sub(self.state.missing_in_role(slot, at)))
-        });
-        let mut least: Vec<u32> = least.collect();
-        for (role, count) in lacks {
-            if let Some(least) = least.get_mut(usize::from(*role)) {
-                *least = (*least).max(*count);
-            }
-        }
-        least
+    /// The first so many of each role, and those beyond.
+    fn needed(&self, openings: &[Opening], seats: &[u32]) -> (Vec<Opening>, Vec<Opening>) {
+        openings.iter().cloned().partition(|opening| is_among(opening, seats))
     }
 
     /// Finds where all of these go, and takes it: they stand afterwards in the order in which their seats are
@@ -505,7 +388,7 @@ impl Trial<'_> {
     }
 }
 
-/// Whether an opening is one of so many of its role.
-fn is_needed(opening: &Opening, least: &[u32]) -> bool {
-    least.get(usize::from(opening.role)).is_some_and(|least| opening.before < *least)
+/// Whether an opening is one of the first so many of its role.
+fn is_among(opening: &Opening, seats: &[u32]) -> bool {
+    seats.get(usize::from(opening.role)).is_some_and(|least| opening.before < *least)
 }

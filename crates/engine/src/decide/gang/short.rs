@@ -272,11 +272,11 @@ impl Trial<'_> {
     /// Whether counting shows that a group starts with none of the parts that it may start with.
     fn is_counted_out(&mut self, slot: u32, openings: &[Opening], choices: &Choices) -> bool {
         let fragments = self.fragments();
+        let ways = self.ways_with_hope(slot, openings, choices, &fragments);
         let spans = self.spans(&fragments, slot);
-        let ways = choices.ways(None);
         !ways.cut
             && ways.all.iter().all(|way| {
-                let (needed, _) = self.needed(slot, openings, &choices.lacks(way));
+                let (needed, _) = self.needed(openings, &way.seats);
                 !needed.is_empty() && self.is_counted(slot, &needed, &spans)
             })
     }

@@ -5,6 +5,7 @@ use super::{Asker, Board, Fate, Found};
 use crate::cost::LEVELS_MAX;
 use crate::*;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A member to be seated: role, index in it, and its pod.
@@ -16,6 +17,30 @@ type Next = (Wanted, (usize, u32));
 /// The best so far: its cost, its seats, and the board with them.
 type Best<'w> = Option<(Cost, Vec<(Seat, Cost)>, Board<'w>)>;
 
+/// Parts and members left out, and what it costs.
+type Standing = ((usize, usize), Cost);
+
+/// Members with which a group may start.
+struct Start {
+    /// How many parts are not there then.
+    left_out: usize,
+    /// The parts that come.
+    with: BTreeSet<u16>,
+    /// By role, how many of its members that are missing.
+    counts: Vec<u32>,
+}
+
+impl Start {
+    /// Whether none of these is a part of it.
+    fn is_least(&self, all: &[Self]) -> bool {
+        !all.iter().any(|other| {
+            let fewer = other.counts.iter().zip(&self.counts).all(|(one, other)| one <= other);
+            let same = other.with == self.with && other.counts == self.counts;
+            !same && fewer && other.with.is_subset(&self.with)
+        })
+    }
+}
+
 /// Of each its role, and how many of that role stand before it.
 fn places(wanted: &[Wanted]) -> impl Iterator<Item = (usize, u32)> + '_ {
     wanted.iter().enumerate().map(|(at, (role, ..))| {
@@ -25,8 +50,9 @@ fn places(wanted: &[Wanted]) -> impl Iterator<Item = (usize, u32)> + '_ {
 }
 
 impl<'w> Board<'w> {
-    /// The cheapest way to seat all that must start together, of equals the first by name, and then
-    /// as many more as find a seat one by one; or how many fit.
+    /// Of all sets of members with which the group may start, and that find seats together, the one that
+    /// leaves out the fewest parts, then the fewest members, then the cheapest, of equals the first by
+    /// name; or how many fit.
     pub(super) fn gang(&mut self, mut fate: Fate) -> Fate {
         let world = self.world;
         let group = &world.groups[&fate.group];
@@ -43,38 +69,43 @@ impl<'w> Board<'w> {
         self.before = nodes.filter(|node| self.in_use(node)).cloned().collect();
         let all: Vec<Wanted> = wanted.iter().chain(&more).cloned().collect();
         let all: Vec<Next> = all.iter().cloned().zip(places(&all)).collect();
-        let mut best: Option<((usize, u32, Cost), Fate, Board<'w>)> = None;
-        let (mut most, mut tallies) = (0, Vec::new());
-        for with in self.starts(&fate.group, None) {
-            let starts = |(at, next): &(usize, &Next)| {
-                *at < wanted.len()
-                    || with.iter().any(|part| self.is_lacking(&fate.group, *part, next))
-            };
-            let (first, rest): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(starts);
-            let plain = |some: Vec<(usize, &Next)>| -> Vec<Next> {
-                some.into_iter().map(|(_, next)| next.clone()).collect()
-            };
-            let (mut first, rest) = (plain(first), plain(rest));
+        let starts = self.starts(&fate.group);
+        let split = |start: &Start| -> (Vec<Next>, Vec<Next>) {
+            all.iter().cloned().partition(|(_, (role, at))| *at < start.counts[*role])
+        };
+        let mut best: Option<(Standing, Best<'w>, &Start)> = None;
+        for start in &starts {
+            let (mut first, rest) = split(start);
+            let level = (start.left_out, rest.len());
+            if best.as_ref().is_some_and(|((left, ..), ..)| *left < level) {
+                break;
+            }
             first.sort_by_key(|(_, place)| *place);
-            if first.iter().any(|(_, place)| kept_out(*place)) {
-                continue;
+            let first: Vec<Wanted> = first.into_iter().map(|(wanted, _)| wanted).collect();
+            let mut found = None;
+            let of = first.len();
+            self.clone().fill(&fate.group, (&first, of), &mut Vec::new(), &mut found, &mut 0);
+            let Some((cost, ..)) = &found else { continue };
+            let standing = (level, *cost);
+            if best.as_ref().is_none_or(|(least, ..)| standing < *least) {
+                best = Some((standing, found, start));
             }
-            let mut board = self.clone();
-            match board.begin(fate.clone(), &with, (first, rest), &kept_out, &mut most) {
-                Ok((left_out, found)) => {
-                    let standing = (left_out, found.missing, found.cost);
-                    if best.as_ref().is_none_or(|(least, ..)| standing < *least) {
-                        best = Some((standing, found, board));
-                    }
-                }
-                Err(tally) => tallies.push(tally),
-            }
+        }
+        if let Some((_, Some((cost, seats, board)), start)) = best {
+            *self = board;
+            let (_, rest) = split(start);
+            return self.begun(fate, (start, &rest), (cost, seats), &kept_out);
+        }
+        let (mut most, mut tallies) = (0, Vec::new());
+        for start in starts.iter().filter(|start| start.is_least(&starts)) {
+            let first: Vec<Wanted> = split(start).0.into_iter().map(|(wanted, _)| wanted).collect();
+            let (mut fit, of) = (0, first.len());
+            self.clone().fill(&fate.group, (&first, of), &mut Vec::new(), &mut None, &mut fit);
+            most = most.max(fit);
+            let first = first.first().filter(|_| fit == 0);
+            tallies.push(first.and_then(|one| self.alone(group, one).err()).unwrap_or_default());
         }
         let fit = most + self.running(&fate.group).len() as u32;
-        if let Some((_, found, board)) = best {
-            *self = board;
-            return Fate { fit, ..found };
-        }
         let is_out = all.iter().any(|(_, place)| kept_out(*place));
         let none = if is_out { Reason::QuotaExceeded } else { Reason::GroupIncomplete };
         let told = tallies.iter().all(|tally| !tally.is_empty()) && fit == 0;
@@ -83,27 +114,46 @@ impl<'w> Board<'w> {
         fate
     }
 
-    /// Whether a member is one that a part lacks.
-    fn is_lacking(&self, key: &GroupKey, part: u16, ((role, ..), (_, at)): &Next) -> bool {
-        let here = self.world.bound(key, usize::from(*role)) + at;
-        let mut least = self.world.groups[key].parts.all[usize::from(part)].least.iter();
-        least.any(|(of, least)| of == role && here < *least)
+    /// The fate of a group that starts so.
+    fn begun(
+        &self,
+        mut fate: Fate,
+        (start, rest): (&Start, &[Next]),
+        (cost, seats): (Cost, Vec<(Seat, Cost)>),
+        kept_out: &dyn Fn((usize, u32)) -> bool,
+    ) -> Fate {
+        let group = &self.world.groups[&fate.group];
+        // What is told of a part is not asked here.
+        if start.left_out == 0
+            && let Some((next, place)) = rest.first()
+        {
+            fate.tally = match kept_out(*place) {
+                true => BTreeMap::from([(Reason::QuotaExceeded, 0)]),
+                false => self.alone(group, next).err().unwrap_or_default(),
+            };
+        }
+        fate.missing = rest.len() as u32;
+        fate.fit = (seats.len() + self.running(&fate.group).len()) as u32;
+        fate.cost = if seats.is_empty() { Cost::default() } else { cost };
+        fate.seats = seats.into_iter().map(|(seat, _)| seat).collect();
+        fate
     }
 
     /// The parts that are whole once the members of these are there.
     fn whole_with(&self, key: &GroupKey, with: &BTreeSet<u16>) -> BTreeSet<u16> {
         let group = &self.world.groups[key];
         let parts = &group.parts.all;
+        let bound = |role: &u16| self.world.bound(key, usize::from(*role));
         let has = |(role, least): &(u16, u32)| {
-            let role = usize::from(*role);
-            self.world.bound(key, role) >= (*least).min(group.roles[role].max)
+            bound(role) >= (*least).min(group.roles[usize::from(*role)].max)
         };
         let mut whole: BTreeSet<u16> = BTreeSet::new();
         for at in (0..parts.len() as u16).rev() {
             let part = &parts[usize::from(at)];
             let is_under = |below: &&u16| parts[usize::from(**below)].under == Some(at);
             let under = whole.iter().filter(is_under).count() as u32;
-            let own = with.contains(&at) || part.least.iter().all(has);
+            let any = |any: &AnyOf| any.roles.iter().map(bound).sum::<u32>() >= any.least;
+            let own = with.contains(&at) || part.least.iter().all(has) && part.any.iter().all(any);
             if own && !part.held && under >= part.fewest {
                 whole.insert(at);
             }
@@ -111,89 +161,77 @@ impl<'w> Board<'w> {
         whole
     }
 
-    /// Every set of parts with which the group has enough, or a part that is not there, and of which none can
-    /// be left out; in order.
-    fn starts(&self, key: &GroupKey, of: Option<u16>) -> Vec<BTreeSet<u16>> {
+    /// Every set of members with which the group may start: the parts that are whole then, and how many of
+    /// each role come. Those that leave out the fewest parts and then members come first, and of those the
+    /// first by name.
+    fn starts(&self, key: &GroupKey) -> Vec<Start> {
         let group = &self.world.groups[key];
         let parts = &group.parts.all;
-        let all = || 0..parts.len() as u16;
         let part = |at: u16| &parts[usize::from(at)];
         let there = self.whole_with(key, &BTreeSet::new());
-        let enough = |with: &BTreeSet<u16>| {
+        let lawful = |with: &BTreeSet<u16>| {
             let whole = self.whole_with(key, with);
             let own = whole.iter().filter(|at| part(**at).under.is_none()).count();
-            of.map_or(own as u32 >= group.parts.fewest, |of| whole.contains(&of))
-        };
-        let lawful = |with: &BTreeSet<u16>| {
-            with.iter().all(|at| {
-                let with_it = |other: u16| with.contains(&other) || there.contains(&other);
+            let is_there = |at: u16| with.contains(&at) || there.contains(&at);
+            let each = with.iter().all(|at| {
                 let shared = |other: &u16| part(*other).shares_role(part(*at));
-                let comes =
-                    part(*at).under.is_none_or(with_it) && (0..*at).filter(shared).all(with_it);
-                !part(*at).held && !there.contains(at) && (of == Some(*at) || comes)
-            }) && of.is_none_or(|of| with.contains(&of) && with.iter().all(|at| *at >= of))
+                !there.contains(at)
+                    && whole.contains(at)
+                    && part(*at).under.is_none_or(is_there)
+                    && (0..*at).filter(shared).all(is_there)
+            });
+            each && own as u32 >= group.parts.fewest
         };
-        let of_bits = |bits: u32| all().filter(|at| bits >> at & 1 == 1).collect();
+        let of_bits =
+            |bits: u32| (0..parts.len() as u16).filter(|at| bits >> at & 1 == 1).collect();
         let sets = (0..1 << parts.len()).map(of_bits);
-        let sets: Vec<BTreeSet<u16>> = sets.filter(|with| lawful(with) && enough(with)).collect();
-        let least = |with: &&BTreeSet<u16>| {
-            !sets.iter().any(|other| other != *with && other.is_subset(with))
-        };
-        let mut least: Vec<BTreeSet<u16>> = sets.iter().filter(least).cloned().collect();
-        least.sort();
-        least
+        let sets = sets.filter(|with: &BTreeSet<u16>| lawful(with));
+        let mut starts: Vec<Start> =
+            sets.flat_map(|with| self.counts(key, &with, &(&there | &with))).collect();
+        starts.sort_by_key(|start| {
+            let counts: Vec<Reverse<u32>> = start.counts.iter().copied().map(Reverse).collect();
+            let come: u32 = start.counts.iter().sum();
+            (start.left_out, Reverse(come), start.with.clone(), counts)
+        });
+        starts
     }
 
-    /// Starts with these parts, and takes what comes beyond. Answers how many parts are left out; or, where it
-    /// does not start, what the first member meets that fits nowhere.
-    fn begin(
-        &mut self,
-        mut fate: Fate,
-        with: &BTreeSet<u16>,
-        (first, rest): (Vec<Next>, Vec<Next>),
-        kept_out: &dyn Fn((usize, u32)) -> bool,
-        most: &mut u32,
-    ) -> Result<(usize, Fate), BTreeMap<Reason, u32>> {
-        let world = self.world;
-        let group = &world.groups[&fate.group];
-        let all = first.len() + rest.len();
-        let wanted: Vec<Wanted> = first.into_iter().map(|(wanted, _)| wanted).collect();
-        let (mut best, mut fit): (Best<'w>, u32) = (None, 0);
-        let of = wanted.len();
-        self.clone().fill(&fate.group, (&wanted, of, 0), &mut Vec::new(), &mut best, &mut fit);
-        *most = (*most).max(fit);
-        let Some((_, mut seats, board)) = best else {
-            let first = wanted.first().filter(|_| fit == 0);
-            return Err(first.and_then(|first| self.alone(group, first).err()).unwrap_or_default());
-        };
-        *self = board;
-        let (left_out, rest, mut full) = self.parts(&fate.group, with, rest, &mut seats, kept_out);
-        // What is told of a part is not asked here.
-        let mut told = !full.is_empty();
-        for (next, place) in rest {
-            if full.contains(&next.0) {
-                continue;
-            }
-            let tried = match kept_out(place) {
-                true => Err(BTreeMap::from([(Reason::QuotaExceeded, 0)])),
-                false => self.one_more(&fate.group, &next, &mut seats),
+    /// How many of each role may come with these parts, of which and with which these are there.
+    fn counts(&self, key: &GroupKey, with: &BTreeSet<u16>, there: &BTreeSet<u16>) -> Vec<Start> {
+        let group = &self.world.groups[key];
+        let parts = &group.parts.all;
+        let bound = |role: u16| self.world.bound(key, usize::from(role));
+        let mut all: Vec<Vec<u32>> = vec![Vec::new()];
+        for (role, fact) in (0_u16..).zip(&group.roles) {
+            let of = with.iter().flat_map(|at| &parts[usize::from(*at)].least);
+            let of = of.filter(|(of, _)| *of == role).map(|(_, least)| (*least).min(fact.max));
+            let least = of.chain([fact.min]).max().unwrap_or(0).saturating_sub(bound(role));
+            let is_closed = (0_u16..).zip(parts).any(|(at, part)| {
+                let base = part.under.is_none_or(|under| there.contains(&under));
+                part.has(role) && !(there.contains(&at) && base)
+            });
+            let missing = fact.max.saturating_sub(bound(role));
+            let admitted = fact.admits.as_ref().map_or(missing, |a| a.most.min(missing));
+            let most = if is_closed { least.min(admitted) } else { admitted };
+            let with = |counts: &Vec<u32>| {
+                let counts = counts.clone();
+                (least..=most).map(move |count| [counts.clone(), vec![count]].concat())
             };
-            if let Err(tally) = tried {
-                if !told {
-                    fate.tally = tally;
-                }
-                told = true;
-                full.push(next.0);
-            }
+            all = all.iter().flat_map(with).collect();
         }
-        fate.missing = (all - seats.len()) as u32;
-        fate.cost = seats.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
-        fate.cost = self.priced(&fate.group, &seats, fate.cost).unwrap_or_default();
-        if seats.is_empty() {
-            fate.cost = Cost::default();
-        }
-        fate.seats = seats.into_iter().map(|(seat, _)| seat).collect();
-        Ok((left_out, fate))
+        let any = || {
+            let of_parts = with.iter().flat_map(|at| &parts[usize::from(*at)].any);
+            of_parts.chain(&group.parts.any)
+        };
+        let enough = |counts: &[u32]| {
+            any().all(|any| {
+                let of = |role: &u16| bound(*role) + counts[usize::from(*role)];
+                any.roles.iter().map(of).sum::<u32>() >= any.least
+            })
+        };
+        let left_out = parts.len() - there.len();
+        let all = all.into_iter().filter(|counts| enough(counts));
+        all.map(|counts| Start { left_out, with: with.clone(), counts }).collect()
     }
 
     /// Who must start together, and who may come beyond.
@@ -219,68 +257,6 @@ impl<'w> Board<'w> {
         (wanted, more)
     }
 
-    /// Seats the parts of a group beyond these, each of which is there whole or not at all. Answers how many
-    /// are left out, who is left to come one by one, and the roles of which nobody comes.
-    fn parts(
-        &mut self,
-        key: &GroupKey,
-        with: &BTreeSet<u16>,
-        mut more: Vec<Next>,
-        seats: &mut Vec<(Seat, Cost)>,
-        kept_out: &dyn Fn((usize, u32)) -> bool,
-    ) -> (usize, Vec<Next>, Vec<u16>) {
-        let parts = &self.world.groups[key].parts.all;
-        let mut there = self.whole_with(key, &BTreeSet::new());
-        there.extend(with);
-        for (at, part) in (0..).zip(parts) {
-            if there.contains(&at) {
-                continue;
-            }
-            let shared = |other: &u16| parts[usize::from(*other)].shares_role(part);
-            let comes = part.under.is_none_or(|under| there.contains(&under))
-                && (0..at).filter(shared).all(|other| there.contains(&other));
-            let mut best: Best<'w> = None;
-            let mut chosen = BTreeSet::from([at]);
-            let ways = if comes { self.starts(key, Some(at)) } else { Vec::new() };
-            for way in ways {
-                let lacks = |next: &&Next| way.iter().any(|at| self.is_lacking(key, *at, next));
-                let of: Vec<&Next> = more.iter().filter(lacks).collect();
-                if of.iter().any(|(_, place)| kept_out(*place)) {
-                    continue;
-                }
-                let of: Vec<Wanted> = of.into_iter().map(|(wanted, _)| wanted.clone()).collect();
-                let (mut found, base) = (None, seats.len());
-                let members = of.len();
-                self.clone().fill(
-                    key,
-                    (&of, members, base),
-                    &mut seats.clone(),
-                    &mut found,
-                    &mut 0,
-                );
-                let cheaper = match (&found, &best) {
-                    (Some((cost, ..)), Some((least, ..))) => cost < least,
-                    (found, _) => found.is_some(),
-                };
-                if cheaper {
-                    (best, chosen) = (found, way);
-                }
-            }
-            more.retain(|next| !chosen.iter().any(|at| self.is_lacking(key, *at, next)));
-            if let Some((_, with, board)) = best {
-                (*seats, *self) = (with, board);
-                there.extend(chosen);
-            }
-        }
-        let left_out = |at: &u16| !there.contains(at);
-        let closed = |at: &u16| {
-            left_out(at) || parts[usize::from(*at)].under.is_some_and(|of| left_out(&of))
-        };
-        let all = || 0..parts.len() as u16;
-        let roles = |at: u16| parts[usize::from(at)].least.iter().map(|(role, _)| *role);
-        (all().filter(left_out).count(), more, all().filter(closed).flat_map(roles).collect())
-    }
-
     /// Whether a member fits if it is looked at by itself; else each node under its reason.
     fn alone(&self, group: &Group, (role, _, pod): &Wanted) -> Result<(), BTreeMap<Reason, u32>> {
         let request = &group.roles[usize::from(*role)].request;
@@ -290,50 +266,11 @@ impl<'w> Board<'w> {
         self.anywhere(asker, &asked, &pinned).map(|_| ())
     }
 
-    /// Seats one member more where it adds least to what the group spans, and then costs least.
-    fn one_more(
-        &mut self,
-        key: &GroupKey,
-        next: &Wanted,
-        seats: &mut Vec<(Seat, Cost)>,
-    ) -> Result<(), BTreeMap<Reason, u32>> {
-        let group = &self.world.groups[key];
-        let (role, index, pod) = next;
-        let request = &group.roles[usize::from(*role)].request;
-        let asker = Asker { request, priority: group.priority, pod: pod.as_ref() };
-        let (asked, pinned) =
-            self.resolve(request, pod.as_ref()).map_err(|reason| BTreeMap::from([(reason, 0)]))?;
-        let mut best: Option<(Cost, Board<'w>, (Seat, Cost))> = None;
-        for node in self.world.nodes.keys() {
-            let Ok((cost, grants, volumes)) = self.on(asker, &asked, &pinned, node) else {
-                continue;
-            };
-            let mut with = self.clone();
-            let found = Found { node: node.clone(), grants, volumes, cost };
-            let (mut seat, cost) = with.take(request, pod.clone(), found);
-            (seat.role, seat.index) = (*role, *index);
-            seats.push((seat, cost));
-            let standing = with.priced(key, seats, cost);
-            if let (Some(seat), Some(standing)) = (seats.pop(), standing)
-                && best.as_ref().is_none_or(|(least, ..)| standing < *least)
-            {
-                best = Some((standing, with, seat));
-            }
-        }
-        let Some((_, with, seat)) = best else {
-            return Err(self.anywhere(asker, &asked, &pinned).err().unwrap_or_default());
-        };
-        *self = with;
-        seats.push(seat);
-        Ok(())
-    }
-
-    /// Fills what is wanted in every way, beside the first `base` seats; and leaves it out, which tells how
-    /// many fit.
+    /// Fills what is wanted in every way; and leaves it out, which tells how many fit.
     fn fill(
         self,
         group: &GroupKey,
-        (wanted, of, base): (&[Wanted], usize, usize),
+        (wanted, of): (&[Wanted], usize),
         seats: &mut Vec<(Seat, Cost)>,
         best: &mut Best<'w>,
         most: &mut u32,
@@ -341,11 +278,10 @@ impl<'w> Board<'w> {
         *most = (*most).max(seats.len() as u32);
         let fact = &self.world.groups[group];
         if wanted.is_empty() {
-            if seats.len() - base < of {
+            if seats.len() < of {
                 return;
             }
-            let new = seats[base..].iter();
-            let cost = new.fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
+            let cost = seats.iter().fold(Cost::default(), |sum, (_, cost)| sum.and(*cost));
             let Some(cost) = self.priced(group, seats, cost) else { return };
             if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
                 *best = Some((cost, seats.clone(), self));
@@ -368,13 +304,13 @@ impl<'w> Board<'w> {
                     (seat.role, seat.index) = (role, index);
                     seats.push((seat, cost));
                     if with.spans(group, seats).is_some() {
-                        with.fill(group, (&rest, of, base), seats, best, most);
+                        with.fill(group, (&rest, of), seats, best, most);
                     }
                     seats.pop();
                 }
             }
         }
-        self.fill(group, (&wanted[1..], of, base), seats, best, most);
+        self.fill(group, (&wanted[1..], of), seats, best, most);
     }
 
     /// Who may come next of these: where pods of one role count for those of another, the first of each role.
