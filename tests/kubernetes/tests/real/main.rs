@@ -1,0 +1,16 @@
+//! Phalanx against a real control plane: what it reads of an API server, what it writes, and what
+//! kube-scheduler says to the same.
+//!
+//! Without Go and without ready programs these tests say that they are left out.
+
+#![expect(clippy::disallowed_methods, reason = "it stands at the rim: it looks at processes")]
+#![expect(clippy::panic, reason = "what a helper finds wrong fails the test that asked it")]
+
+mod accepts;
+mod agrees;
+mod board;
+mod ends;
+mod kubelets;
+mod planned;
+mod rights;
+mod writer;
