@@ -1,5 +1,5 @@
 //! The one entry point for developers: `cargo xtask test`, `tidy`, `accept`, `bench`,
-//! `fuzz`, `peers`, `mutants`.
+//! `fuzz`, `peers`, `kubernetes`, `e2e`, `mutants`.
 //!
 //! It starts the tools and holds the repository to its rules. What the rules are for stands in
 //! `docs/ARCHITECTURE.md`; how to test in `docs/TESTING.md`.
@@ -13,6 +13,7 @@
 mod accept;
 mod bench;
 mod fuzz;
+mod kubernetes;
 mod mutants;
 mod peers;
 mod run;
@@ -94,11 +95,33 @@ enum Task {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Prepare the real control plane that `tests/kubernetes` starts; needs Go.
+    Kubernetes {
+        #[command(subcommand)]
+        task: Kubernetes,
+    },
+    /// Run the suite against a real control plane of one version; needs Go, or ready programs where
+    /// KUBEBUILDER_ASSETS says.
+    E2e {
+        /// Which Kubernetes.
+        #[arg(long, value_enum, default_value = "1.37")]
+        kubernetes: kubernetes::Version,
+    },
     /// Run cargo-mutants over the checks, the device allocator and the CEL evaluator.
     Mutants {
         /// Handed on to cargo-mutants, such as `--shard 1/8` or `-F allocate`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         more: Vec<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Kubernetes {
+    /// Build its programs, if they are not there yet: minutes the first time.
+    Build {
+        /// Which Kubernetes.
+        #[arg(long, value_enum, default_value = "1.37")]
+        kubernetes: kubernetes::Version,
     },
 }
 
@@ -111,6 +134,10 @@ fn main() -> ExitCode {
         Task::Measure { part, runs, nodes } => bench::measure(part, runs, nodes),
         Task::Fuzz { target, runs, seed } => fuzz::run(target, runs, seed),
         Task::Peers { runs, seed } => peers::run(runs, seed),
+        Task::Kubernetes { task: Kubernetes::Build { kubernetes } } => {
+            kubernetes::build(kubernetes)
+        }
+        Task::E2e { kubernetes } => kubernetes::suite(kubernetes),
         Task::Mutants { more } => mutants::run(&more),
     };
     match done {

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::kubernetes::{self, Version};
 use crate::run::{Done, cargo, has_subcommand, root, show};
 use crate::source::Tree;
 use crate::tidy;
@@ -26,6 +27,8 @@ pub(crate) fn run() -> Done {
         ]),
     )?;
     let shared = shared_data()?;
+    // Before the tests, so that their time is theirs.
+    kubernetes::build(Version::V1_37)?;
     let doc = &["test", "--quiet", "--workspace", "--locked", "--doc"];
     show("doc tests", with(&mut cargo(doc), shared.as_deref()))?;
     let (title, tests): (_, &[&str]) = if has_subcommand("nextest") {

@@ -1,0 +1,48 @@
+//! The real control plane of `tests/kubernetes`: its programs built beforehand (`cargo xtask
+//! kubernetes build`), and the suite against one version of it (`cargo xtask e2e`).
+//!
+//! The tests build what they lack by themselves; built beforehand it is no part of their time.
+
+use clap::ValueEnum;
+
+use crate::run::{Done, cargo, show};
+
+/// Which Kubernetes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Version {
+    /// The oldest that Phalanx serves.
+    #[value(name = "1.34")]
+    V1_34,
+    /// The newest.
+    #[value(name = "1.37")]
+    V1_37,
+}
+
+impl Version {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::V1_34 => "1.34",
+            Self::V1_37 => "1.37",
+        }
+    }
+}
+
+/// Builds the programs that are not there yet. Where Go is missing, that is said, and is a failure
+/// only with `PHALANX_REQUIRE_KUBERNETES=1`.
+pub(crate) fn build(version: Version) -> Done {
+    let version = version.as_str();
+    let args = ["run", "--quiet", "--locked", "--package", "phalanx-kubernetes", "--"];
+    let mut build = cargo(&args);
+    build.args(["build", "--kubernetes", version]);
+    show(&format!("the programs of Kubernetes {version}, built where they are missing"), &mut build)
+}
+
+/// Runs the suite against a version.
+pub(crate) fn suite(version: Version) -> Done {
+    build(version)?;
+    let version = version.as_str();
+    let args = ["test", "--locked", "--package", "phalanx-kubernetes", "--test", "real"];
+    let mut test = cargo(&args);
+    test.env("PHALANX_KUBERNETES", version).env("PHALANX_REQUIRE_KUBERNETES", "1");
+    show(&format!("the suite against Kubernetes {version}"), &mut test)
+}
