@@ -11,6 +11,7 @@
 
 pub mod audit;
 mod compat;
+pub mod control;
 pub mod cure;
 mod deadlock;
 pub mod diff;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use phalanx_engine::{
-    Change, DeviceKey, Engine, Links, Name, NodeKey, PodKey, SelectorId, Timestamp,
+    Change, DeviceKey, Engine, FlightId, Links, Name, NodeKey, PodKey, SelectorId, Timestamp,
 };
 use phalanx_objects::topology::NodeTopology;
 use phalanx_objects::{Kind, Object, ObjectRef};
@@ -27,7 +27,13 @@ pub struct World {
     links: BTreeMap<NodeKey, Links>,
     /// The highest place in the input so far: what edits add stands after it.
     last: u64,
+    /// How many Placements of the board are held seats in the engine; none where a controller tells the
+    /// engine itself what is on its way.
+    promised: Option<u64>,
 }
+
+/// The first of the numbers under which seats of Placements are on their way.
+const PROMISED: u64 = 1 << 62;
 
 impl World {
     /// A world that has seen nothing. It keeps the objects whole, which edits, cures and writes
@@ -47,6 +53,7 @@ impl World {
             findings: OnceLock::new(),
             links: BTreeMap::new(),
             last: 0,
+            promised: Some(0),
         }
     }
 
@@ -92,6 +99,11 @@ impl World {
 
     /// Lowers what has changed and tells the engine.
     pub fn settle(&mut self) {
+        self.lower();
+    }
+
+    /// As [`settle`](Self::settle). Answers whether anything may have changed for the engine.
+    pub(crate) fn lower(&mut self) -> bool {
         let changes = self.lowering.settle();
         for change in &changes {
             match change {
@@ -121,8 +133,32 @@ impl World {
                 | Change::Settle(..) => {}
             }
         }
+        let changed = !changes.is_empty();
         self.engine.apply(changes);
+        self.promise();
         self.findings = OnceLock::new();
+        changed
+    }
+
+    /// Keeps the seats of Placements from others.
+    fn promise(&mut self) {
+        let Some(before) = self.promised.filter(|n| *n > 0 || self.lowering.has_placements())
+        else {
+            return;
+        };
+        let gone = (0..before).map(|at| Change::Settle(FlightId(PROMISED + at)));
+        self.engine.apply(gone);
+        let all = self
+            .lowering
+            .placements()
+            .map(|placement| (lower::placed_group(placement), self.lowering.promised(placement)));
+        let held: Vec<Change> = all
+            .filter(|(_, seats)| !seats.is_empty())
+            .zip(PROMISED..)
+            .map(|((group, seats), id)| Change::Assume(FlightId(id), group, seats))
+            .collect();
+        self.promised = Some(held.len() as u64);
+        self.engine.apply(held);
     }
 
     /// Makes an edit that is asked in `namespace`, and settles.

@@ -18,7 +18,7 @@ use crate::storage::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
     VolumeAttachment,
 };
-use crate::topology::NodeTopology;
+use crate::topology::{NodeTopology, Placement};
 use crate::workload::{Workload, WorkloadKind};
 
 /// Declares the kinds that are read: the enums and their tables from one list.
@@ -194,6 +194,8 @@ kinds! {
     VolumeAttachment: "storage.k8s.io/v1", Cluster;
     /// The links of a node.
     NodeTopology: "phalanx.dev/v1alpha1", Cluster;
+    /// The seats of a group.
+    Placement: "phalanx.dev/v1alpha1", Namespaced;
 }
 
 /// An object with the two fields that its type does not hold.
@@ -294,6 +296,7 @@ impl Object {
             | Self::CSIStorageCapacity(_)
             | Self::VolumeAttachment(_)
             | Self::NodeTopology(_)
+            | Self::Placement(_)
             | Self::Scheduling(_)
             | Self::Workload(_) => None,
         }

@@ -164,7 +164,8 @@ fn owned_by<'a>(
         | Kind::CSIStorageCapacity
         | Kind::VolumeAttachment
         | Kind::Scheduling(_)
-        | Kind::NodeTopology => Vec::new(),
+        | Kind::NodeTopology
+        | Kind::Placement => Vec::new(),
     };
     let all = kinds.into_iter().flat_map(|kind| objects.in_namespace(kind, &owner.namespace));
     all.filter(|object| is_of(object, owner)).map(Object::reference)
@@ -201,7 +202,8 @@ pub(crate) fn is_of(object: &Object, owner: &ObjectRef) -> bool {
         | Object::CSIStorageCapacity(_)
         | Object::VolumeAttachment(_)
         | Object::Scheduling(_)
-        | Object::NodeTopology(_) => meta.controller().is_some_and(|controller| {
+        | Object::NodeTopology(_)
+        | Object::Placement(_) => meta.controller().is_some_and(|controller| {
             controller.kind == owner.kind.as_str() && controller.name == owner.name
         }),
     }
@@ -265,7 +267,8 @@ fn claim_spec(
         | Object::VolumeAttachment(_)
         | Object::Workload(_)
         | Object::Scheduling(_)
-        | Object::NodeTopology(_) => Err(format!(
+        | Object::NodeTopology(_)
+        | Object::Placement(_) => Err(format!(
             "a {} asks for no devices itself; name the resourceclaim or resourceclaimtemplate",
             kind_word(object.kind())
         )),

@@ -38,6 +38,7 @@ pub fn kind_word(kind: Kind) -> &'static str {
         Kind::CSIStorageCapacity => "csistoragecapacity",
         Kind::VolumeAttachment => "volumeattachment",
         Kind::NodeTopology => "nodetopology",
+        Kind::Placement => "placement",
         Kind::Workload(kind) => kind.word(),
         Kind::Scheduling(kind) => kind.word(),
     }

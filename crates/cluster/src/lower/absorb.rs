@@ -101,6 +101,10 @@ impl Lowering {
             }
             Object::Workload(workload) => self.workload(workload, source.clone()),
             Object::NodeTopology(topology) => self.topology(topology, header),
+            Object::Placement(placement) => {
+                self.placement(placement, header);
+                Vec::new()
+            }
             Object::Scheduling(object) => self.scheduling(object, header),
         };
         let found = findings(reference, &source, notes);
@@ -159,6 +163,9 @@ impl Lowering {
             Kind::VolumeAttachment => self.volume_attachment_gone(name),
             Kind::Workload(_) => self.workload_gone(reference),
             Kind::NodeTopology => self.topology_gone(name),
+            Kind::Placement => {
+                self.objects.placements.remove(&scoped);
+            }
             Kind::Scheduling(kind) => self.scheduling_gone(kind, &scoped),
         }
         self.findings.read.remove(reference);
@@ -199,7 +206,8 @@ impl Lowering {
             | Kind::CSIDriver
             | Kind::CSIStorageCapacity
             | Kind::VolumeAttachment
-            | Kind::NodeTopology => {}
+            | Kind::NodeTopology
+            | Kind::Placement => {}
             Kind::Scheduling(kind) => {
                 self.dirty.gangs.push(GroupKey { object: scoped, kind: Name::new(kind.word()) });
             }
@@ -257,7 +265,8 @@ impl Lowering {
             | Object::DeviceTaintRule(_)
             | Object::Workload(_)
             | Object::Scheduling(_)
-            | Object::NodeTopology(_) => {}
+            | Object::NodeTopology(_)
+            | Object::Placement(_) => {}
         }
     }
 
@@ -656,6 +665,7 @@ impl Lowering {
             Kind::VolumeAttachment => self.storage.attachments.get(name).map(|r| &r.header),
             Kind::Workload(kind) => objects.workloads.get(&group(kind.word())).map(|r| &r.header),
             Kind::NodeTopology => objects.topologies.get(name).map(|r| &r.header),
+            Kind::Placement => objects.placements.get(&scoped()).map(|r| &r.header),
             Kind::Scheduling(kind) => objects.scheduling.get(&(kind, scoped())).map(|r| &r.header),
         }
     }

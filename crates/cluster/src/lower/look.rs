@@ -477,7 +477,8 @@ impl Lowering {
             .chain(workloads)
             .chain(objects.namespaces.values().map(|r| &r.header));
         let of_claims = claims.chain(templates).chain(classes).chain(priorities);
-        let others = rules.chain(topologies).chain(of_admission);
+        let placements = objects.placements.values().map(|record| &record.header);
+        let others = rules.chain(topologies).chain(placements).chain(of_admission);
         of_pods.chain(of_claims).chain(slices).chain(others)
     }
 
@@ -562,6 +563,7 @@ impl Lowering {
                 objects.workloads.keys().filter(|key| workload_kind(key) == kind).count()
             }
             Kind::NodeTopology => objects.topologies.len(),
+            Kind::Placement => objects.placements.len(),
             Kind::Scheduling(_) => self.scoped_of(kind).count(),
         }
     }
@@ -630,6 +632,7 @@ impl Lowering {
             | Kind::ResourceClaimTemplate
             | Kind::PersistentVolumeClaim
             | Kind::CSIStorageCapacity
+            | Kind::Placement
             | Kind::Scheduling(_)
             | Kind::Workload(_) => self
                 .scoped_of(kind)
@@ -654,6 +657,7 @@ impl Lowering {
             Kind::ReplicationController => Box::new(self.spreading.controllers.keys()),
             Kind::ServiceAccount => Box::new(objects.admission.accounts.keys()),
             Kind::LimitRange => Box::new(objects.admission.limit_ranges.keys()),
+            Kind::Placement => Box::new(objects.placements.keys()),
             Kind::ResourceQuota => Box::new(objects.admission.quotas.keys()),
             Kind::PersistentVolumeClaim => Box::new(self.storage.claims.keys().map(|key| &key.0)),
             Kind::CSIStorageCapacity => Box::new(self.storage.capacities.keys()),

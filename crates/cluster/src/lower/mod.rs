@@ -24,6 +24,7 @@ mod look;
 mod meant;
 mod parts;
 mod place;
+mod placements;
 mod pod;
 mod pools;
 mod published;
@@ -87,6 +88,7 @@ pub(crate) use gang::RunningMember;
 pub(crate) use gang::declaring;
 pub use look::{ClaimInfo, ClaimName, DeviceInfo, Failing, GroupInfo, PodInfo, RoleInfo};
 pub(crate) use meant::{LabelRule, PodSet, Requirement};
+pub(crate) use placements::group_of as placed_group;
 pub(crate) use pod::node_of;
 pub(crate) use pools::PoolTrouble;
 pub(crate) use selector::unite;
@@ -181,6 +183,8 @@ struct Objects {
     pools: BTreeMap<PoolKey, PoolRecord>,
     taint_rules: BTreeMap<Name, TaintRuleRecord>,
     topologies: BTreeMap<Name, Arc<TopologyRecord>>,
+    /// The seats that a controller has decided on.
+    placements: BTreeMap<Scoped, placements::PlacementRecord>,
     /// What schedulers are told of groups and places.
     scheduling: BTreeMap<(SchedulingKind, Scoped), SchedulingRecord>,
     namespaces: BTreeMap<Name, NamespaceRecord>,

@@ -57,6 +57,7 @@ pub(super) fn mounts(world: &World, object: &ObjectRef, pod: &PodInfo, spec: &Po
         | Kind::VolumeAttachment
         | Kind::Workload(_)
         | Kind::Scheduling(_)
-        | Kind::NodeTopology => false,
+        | Kind::NodeTopology
+        | Kind::Placement => false,
     }
 }

@@ -114,7 +114,8 @@ fn depth(world: &World, object: &ObjectRef) -> Depth {
         | Kind::Scheduling(_)
         | Kind::ResourceClaim
         | Kind::ResourceClaimTemplate
-        | Kind::PersistentVolumeClaim => Depth::EveryNode,
+        | Kind::PersistentVolumeClaim
+        | Kind::Placement => Depth::EveryNode,
         Kind::Node
         | Kind::NodeTopology
         | Kind::ResourceSlice
@@ -331,11 +332,13 @@ pub fn node_asked(world: &World, object: &ObjectRef) -> Option<String> {
                 | Object::CSINode(_)
                 | Object::CSIDriver(_)
                 | Object::CSIStorageCapacity(_)
+                | Object::Placement(_)
                 | Object::Scheduling(_)
                 | Object::Workload(_) => None,
             }
         }
         Kind::Pod
+        | Kind::Placement
         | Kind::Namespace
         | Kind::Service
         | Kind::ReplicationController
@@ -431,5 +434,6 @@ fn concerns(world: &World, object: &ObjectRef, info: &GroupInfo) -> bool {
         | Kind::NodeTopology
         | Kind::ResourceSlice
         | Kind::DeviceTaintRule => true,
+        Kind::Placement => world.lowering().placed_group(object) == Some(info.key.clone()),
     }
 }

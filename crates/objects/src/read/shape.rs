@@ -15,7 +15,7 @@ use crate::storage::{
     CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
     VolumeAttachment,
 };
-use crate::topology::NodeTopology;
+use crate::topology::{NodeTopology, Placement};
 
 /// A kind in the version in which it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,7 @@ impl Shape {
             Kind::Workload(kind) => kind.read(from).map(Object::from),
             Kind::Scheduling(kind) => kind.read(from).map(Object::from),
             Kind::NodeTopology => typed::<NodeTopology, D>(from).map(Object::from),
+            Kind::Placement => typed::<Placement, D>(from).map(Object::from),
             Kind::DeviceClass => typed::<DeviceClass, D>(from).map(Object::from),
             Kind::ResourceSlice if beta => {
                 let old = typed::<ResourceSliceBeta1, D>(from)?;

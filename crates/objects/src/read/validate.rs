@@ -12,7 +12,7 @@ use crate::core::{
 use crate::meta::ObjectMeta;
 use crate::object::Object;
 use crate::resource::{DeviceAllocationMode, DeviceClaim, ResourceClaimSpec, ResourceSlice};
-use crate::topology::NodeTopology;
+use crate::topology::{NodeTopology, Placement};
 use crate::workload::Workload;
 
 /// Something wrong with an object.
@@ -65,6 +65,7 @@ pub(super) fn check(object: &Object) -> Vec<Issue> {
         }),
         Object::Workload(workload) => issues.workload(workload),
         Object::NodeTopology(topology) => issues.within("spec", |issues| issues.topology(topology)),
+        Object::Placement(placement) => issues.within("spec", |issues| issues.placement(placement)),
     }
     issues.found
 }
@@ -362,6 +363,27 @@ impl Issues {
         self.each("switches", &spec.switches, |issues, switch| {
             issues.named(&switch.name);
             issues.members(&switch.members);
+        });
+    }
+
+    fn placement(&mut self, placement: &Placement) {
+        let spec = &placement.spec;
+        let group = &spec.group;
+        if group.kind.is_empty() || group.name.is_empty() {
+            let message = "The group is named by its kind and its name.".to_owned();
+            self.within("group", |issues| issues.error(message));
+        }
+        self.each("seats", &spec.seats, |issues, seat| {
+            if seat.pod.is_empty() || seat.node.is_empty() {
+                issues.error("A seat names its pod and its node.".to_owned());
+            }
+            issues.each("grants", &seat.grants, |issues, grant| {
+                let pool = usize::try_from(grant.pool).ok();
+                if pool.and_then(|at| spec.pools.get(at)).is_none() {
+                    let message = format!("There is no pool {} in spec.pools.", grant.pool);
+                    issues.within("pool", |issues| issues.error(message));
+                }
+            });
         });
     }
 

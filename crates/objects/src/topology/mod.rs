@@ -24,11 +24,16 @@
 //! ```
 
 mod align;
+mod placement;
 
 use crate::macros::{closed_words, object};
 use crate::meta::ObjectMeta;
 
 pub use align::{ALIGN_ANNOTATION, Align, AlignError, AlignLevel, AlignRule, Strength};
+pub use placement::{
+    Placement, PlacementGrant, PlacementGroup, PlacementPhase, PlacementPool, PlacementSeat,
+    PlacementSpec, PlacementStatus, PlacementTally,
+};
 
 /// The API group of our own objects.
 pub const API_GROUP: &str = "phalanx.dev";

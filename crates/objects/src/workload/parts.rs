@@ -145,7 +145,8 @@ macro_rules! walk {
                     | Self::CSIStorageCapacity(_)
                     | Self::VolumeAttachment(_)
                     | Self::Scheduling(_)
-                    | Self::NodeTopology(_) => Vec::new(),
+                    | Self::NodeTopology(_)
+                    | Self::Placement(_) => Vec::new(),
                 }
             }
         }

@@ -69,7 +69,8 @@ fn visit(object: &mut Object, drop: &mut dyn FnMut(&str) -> bool) {
         | Object::CSIDriver(_)
         | Object::CSIStorageCapacity(_)
         | Object::VolumeAttachment(_)
-        | Object::NodeTopology(_) => {}
+        | Object::NodeTopology(_)
+        | Object::Placement(_) => {}
     }
 }
 
@@ -259,7 +260,8 @@ fn each_minimum(object: &mut Object, act: &mut Act<'_>) {
         | Object::CSIDriver(_)
         | Object::CSIStorageCapacity(_)
         | Object::VolumeAttachment(_)
-        | Object::NodeTopology(_) => {}
+        | Object::NodeTopology(_)
+        | Object::Placement(_) => {}
     }
 }
 

@@ -100,6 +100,7 @@ pub(super) fn refusals(object: &Object, compat: &Compat) -> Vec<Refusal> {
             check.within("spec", |check| check.taint_rule(rule));
         }
         Object::NodeTopology(topology) => check.metadata(&topology.metadata),
+        Object::Placement(placement) => check.metadata(&placement.metadata),
         Object::Scheduling(object) => check.metadata(object.metadata()),
         Object::Pod(_) | Object::Workload(_) => {
             for part in object.pod_parts() {
