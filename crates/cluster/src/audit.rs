@@ -12,6 +12,8 @@ mod ledger;
 mod sums;
 mod volumes;
 
+pub(crate) use sums::breaches;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

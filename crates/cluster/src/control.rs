@@ -6,13 +6,34 @@
 //! as they are, so that going on, going on after a conflict and going on after a crash are one piece of
 //! code.
 
+mod absorb;
+mod air;
+mod drive;
+mod flight;
+mod give;
+mod rivals;
+mod shadow;
+mod start;
+mod tell;
+mod watch;
 mod write;
 
-use phalanx_engine::{Effort, Policy, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use phalanx_engine::{Effort, GroupKey, PodKey, Policy, Timestamp};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use crate::compat::Compat;
-use crate::lower::Gone;
+use crate::lower::{Gone, Lowering};
+use crate::world::World;
+use air::Air;
+pub(crate) use flight::Cause;
+use flight::Flight;
+use rivals::Rivals;
+use shadow::Shadow;
+use tell::Tellings;
+use watch::Watch;
 
 pub use write::{
     Effect, EffectId, EventType, EventWrite, GroupConditionWrite, Guard, PodConditionWrite,
@@ -206,4 +227,188 @@ pub struct Difference {
     pub theirs: Option<String>,
     /// Why, in a sentence.
     pub message: String,
+}
+
+/// A world that follows the board, and what is under way there.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    options: ControlOptions,
+    world: World,
+    watch: Watch,
+    rivals: Rivals,
+    air: Air,
+    flights: BTreeMap<u64, Flight>,
+    /// By object that flights read, those flights.
+    readers: BTreeMap<ObjectRef, BTreeSet<u64>>,
+    /// Flights that look again at the next occasion.
+    restless: BTreeSet<u64>,
+    /// Flights that wait until the watch of claims has come to what they wrote.
+    watching: BTreeSet<u64>,
+    /// Groups that are left alone for a while after their writes failed.
+    backoffs: BTreeMap<GroupKey, Backoff>,
+    /// Claims for extended resources: what of them a failed attempt has left is deleted.
+    extended: BTreeSet<ObjectRef>,
+    /// Groups whose members went, so that their Placements may have no more to say.
+    emptied: BTreeSet<ObjectRef>,
+    told: Tellings,
+    shadow: Shadow,
+    /// What stands on the board from before was taken up.
+    taken_up: bool,
+    /// Something changed since the last decision.
+    stale: bool,
+    /// When the engine asked to be asked again.
+    wake_at: Option<Timestamp>,
+    flights_made: u64,
+    effects_made: u64,
+    events_seen: u64,
+    file: Arc<str>,
+    /// What this step gives out.
+    out: Step,
+}
+
+/// How long a group is left alone.
+#[derive(Clone, Copy, Debug)]
+struct Backoff {
+    until: Timestamp,
+    times: u32,
+}
+
+impl Controller {
+    /// A controller that has seen nothing.
+    pub fn new(options: ControlOptions) -> Self {
+        let lowering = Lowering::new(options.compat.clone()).for_scheduler(&options.scheduler_name);
+        Self {
+            options,
+            world: World::for_controller(lowering),
+            watch: Watch::default(),
+            rivals: Rivals::default(),
+            air: Air::default(),
+            flights: BTreeMap::new(),
+            readers: BTreeMap::new(),
+            restless: BTreeSet::new(),
+            watching: BTreeSet::new(),
+            backoffs: BTreeMap::new(),
+            extended: BTreeSet::new(),
+            emptied: BTreeSet::new(),
+            told: Tellings::default(),
+            shadow: Shadow::default(),
+            taken_up: false,
+            stale: false,
+            wake_at: None,
+            flights_made: 0,
+            effects_made: 0,
+            events_seen: 0,
+            file: Arc::from("the cluster"),
+            out: Step::default(),
+        }
+    }
+
+    /// Takes in what happened, decides once, and says what is to be done now.
+    pub fn step(&mut self, batch: impl IntoIterator<Item = Event>, now: Timestamp) -> Step {
+        for event in batch {
+            self.event(event, now);
+        }
+        self.stale |= self.world.lower();
+        self.out.synced = self.watch.has_listed(&self.options.kinds);
+        if self.out.synced {
+            self.act(now);
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    fn act(&mut self, now: Timestamp) {
+        if !self.taken_up {
+            self.taken_up = true;
+            self.take_up();
+        }
+        for object in self.air.expire(now) {
+            self.wake_readers(&object);
+        }
+        self.wake_flights(now);
+        self.drive(now);
+        let due = self.wake_at.is_some_and(|at| at <= now) || self.end_backoffs(now);
+        if self.stale || due {
+            self.stale = false;
+            self.decide(now);
+            self.drive(now);
+        }
+        self.sweep(now);
+        self.out.wake_at = self.next_wake(now);
+    }
+
+    /// The world as it was seen so far, for read-only views.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// How many decisions are on their way to the board.
+    pub fn flights_len(&self) -> usize {
+        self.flights.len()
+    }
+
+    /// Ends the waits that are over. Whether there was one.
+    fn end_backoffs(&mut self, now: Timestamp) -> bool {
+        let mut ended = false;
+        for backoff in self.backoffs.values_mut() {
+            if backoff.until <= now && backoff.until > Timestamp(i64::MIN) {
+                backoff.until = Timestamp(i64::MIN);
+                ended = true;
+            }
+        }
+        ended
+    }
+
+    /// Leaves a group alone for a while: each time twice as long, and a little more by its name, so that two
+    /// controllers that stood in each other's way do not meet again.
+    fn back_off(&mut self, group: &GroupKey, now: Timestamp) {
+        let (first, most) = self.options.backoff_millis;
+        let backoff =
+            self.backoffs.entry(group.clone()).or_insert(Backoff { until: now, times: 0 });
+        let millis = first.saturating_mul(1 << backoff.times.min(20)).min(most);
+        backoff.times += 1;
+        let text = format!("{}/{group}#{}", self.options.scheduler_name, backoff.times);
+        let spread = i64::try_from(flight::hash(&text) % 1000).unwrap_or_default();
+        let millis = millis.saturating_add(millis.saturating_mul(spread) / 1000);
+        backoff.until = Timestamp(now.0.saturating_add(millis));
+    }
+
+    fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
+        let backoffs = self.backoffs.values().map(|backoff| backoff.until);
+        let deadlines = self.flights.values().filter_map(|flight| flight.deadline);
+        let later = |at: &Timestamp| *at > now;
+        let all = self.wake_at.into_iter().chain(self.air.wake_at());
+        all.chain(backoffs).chain(deadlines).filter(later).min()
+    }
+
+    /// Gives out a write, unless one of the same object is under way.
+    fn emit(&mut self, flight: Option<u64>, guard: Guard, write: Write) -> bool {
+        let id = EffectId(self.effects_made);
+        let effect = Effect { id, guard, write };
+        if let Some(target) = effect.target() {
+            if self.air.has(&target) {
+                return false;
+            }
+            let version = self.version_of(&target);
+            self.air.send(&effect, flight, version);
+        }
+        self.effects_made += 1;
+        self.out.effects.push(effect);
+        true
+    }
+
+    /// The version of an object as it was last seen.
+    fn version_of(&self, object: &ObjectRef) -> Option<String> {
+        let found = self.world.objects()?.get(object)?;
+        Some(found.metadata().resource_version.clone())
+    }
+
+    /// A guard by identity alone.
+    fn of_uid(&self, uid: &str) -> Guard {
+        Guard { uid: uid.to_owned(), version: None, epoch: self.options.epoch }
+    }
+
+    /// The pod as it was last seen.
+    fn pod(&self, pod: &PodKey) -> Option<&phalanx_objects::core::Pod> {
+        flight::pod_of(self.world.objects()?, pod)
+    }
 }

@@ -17,10 +17,12 @@ use phalanx_objects::{Kind, ObjectRef};
 
 use crate::lower::GroupOwner;
 
-pub(crate) use allocation::{Granted, SliceIndex, allocate, quantity, share_id};
+pub(crate) use allocation::{Granted, Slices, allocate, quantity, share_id};
 pub use decide::raise;
+pub(crate) use decide::{Lack, Underway, is_of, made_extended, resume};
 pub use extended::{EXTENDED_CLAIM, PodStatusWrite};
 pub use manifests::manifests;
+pub(crate) use volumes::mounted;
 pub use volumes::{VolumeClaimWrite, VolumeWrite};
 
 /// Keeps a claim from vanishing while it holds devices.
@@ -211,6 +213,22 @@ impl Draft {
         status.reserved_for.clear();
         status.devices.clear();
         self.write(&mut drafted, Write::ClaimStatus);
+        self.claims.insert(claim.clone(), drafted);
+    }
+
+    /// Takes users away from a claim, and what it holds with the last of them.
+    pub fn leave(&mut self, claim: &ObjectRef, goes: impl Fn(&str) -> bool) {
+        let Some(mut drafted) = self.claims.remove(claim) else { return };
+        let status = &mut drafted.claim.status;
+        let users = status.reserved_for.len();
+        status.reserved_for.retain(|user| !goes(&user.uid));
+        let left = status.reserved_for.len();
+        if left == 0 && status.allocation.take().is_some() {
+            status.devices.clear();
+            self.write(&mut drafted, Write::ClaimStatus);
+        } else if left < users {
+            self.write(&mut drafted, Write::ClaimStatus);
+        }
         self.claims.insert(claim.clone(), drafted);
     }
 

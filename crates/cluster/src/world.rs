@@ -57,6 +57,11 @@ impl World {
         }
     }
 
+    /// A world in which a controller says itself what is on its way to the board.
+    pub(crate) fn for_controller(lowering: Lowering) -> Self {
+        Self { promised: None, ..Self::new(lowering) }
+    }
+
     /// Takes in one event.
     pub fn absorb(&mut self, event: ObjectEvent) {
         match lower::named(event) {
@@ -138,6 +143,16 @@ impl World {
         self.promise();
         self.findings = OnceLock::new();
         changed
+    }
+
+    /// Tells the engine what is on its way to the board.
+    pub(crate) fn tell_engine(&mut self, change: Change) {
+        self.engine.apply([change]);
+    }
+
+    /// What was on its way under this number is there, or will never be.
+    pub(crate) fn settle_flight(&mut self, flight: FlightId) {
+        self.tell_engine(Change::Settle(flight));
     }
 
     /// Keeps the seats of Placements from others.

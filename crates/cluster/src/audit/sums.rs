@@ -16,7 +16,7 @@ use super::{DeviceName, name, shown};
 use crate::world::Objects;
 
 /// What a new allocation takes beyond what there is, beside those of `held`.
-pub(super) fn breaches<'a>(
+pub(crate) fn breaches<'a>(
     allocation: &'a AllocationResult,
     held: impl Iterator<Item = &'a ResourceClaim>,
     objects: &Objects,

@@ -137,6 +137,37 @@ impl EventType {
     }
 }
 
+impl Write {
+    /// The binding that it makes.
+    pub(super) fn binds(&self) -> Option<&raise::Bind> {
+        if let Self::Seat(raise::Write::Bind(bind)) = self { Some(bind) } else { None }
+    }
+
+    /// Whether it deletes the object.
+    pub(super) fn deletes(&self) -> bool {
+        match self {
+            Self::Seat(raise::Write::DeleteClaim(_))
+            | Self::DeletePlacement(_)
+            | Self::DeletePod(_) => true,
+            Self::Seat(
+                raise::Write::CreateClaim(_)
+                | raise::Write::Finalize(_)
+                | raise::Write::Unprotect(_)
+                | raise::Write::ClaimStatus(_)
+                | raise::Write::PodStatus(_)
+                | raise::Write::KeepVolume(_)
+                | raise::Write::SelectNode(_)
+                | raise::Write::Bind(_),
+            )
+            | Self::CreatePlacement(_)
+            | Self::UpdatePlacement(_)
+            | Self::PodCondition(_)
+            | Self::GroupCondition(_)
+            | Self::Event(_) => false,
+        }
+    }
+}
+
 impl Effect {
     /// The object that is written, and of which no two writes are under way together. An event is an
     /// object of its own: it has none.

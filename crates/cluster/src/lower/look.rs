@@ -797,6 +797,19 @@ impl Lowering {
         published
     }
 
+    /// What makes the allocation of a claim of no use, now or from a time on.
+    pub(crate) fn claim_failure(
+        &self,
+        claim: &ClaimKey,
+    ) -> Option<&phalanx_engine::BindingFailure> {
+        self.objects.claims.get(claim)?.failed.as_ref()
+    }
+
+    /// The names of a pool's slices, of every generation, sorted.
+    pub(crate) fn slices_of(&self, pool: &PoolKey) -> impl Iterator<Item = &Name> {
+        self.objects.pools.get(pool).into_iter().flat_map(|record| record.slices.keys())
+    }
+
     /// The nodes of which a NodeTopology speaks.
     pub fn nodes_with_links(&self) -> impl Iterator<Item = &NodeKey> {
         self.index.topologies.keys()

@@ -88,7 +88,7 @@ pub(crate) use gang::RunningMember;
 pub(crate) use gang::declaring;
 pub use look::{ClaimInfo, ClaimName, DeviceInfo, Failing, GroupInfo, PodInfo, RoleInfo};
 pub(crate) use meant::{LabelRule, PodSet, Requirement};
-pub(crate) use placements::group_of as placed_group;
+pub(crate) use placements::{group_of as placed_group, pod_key};
 pub(crate) use pod::node_of;
 pub(crate) use pools::PoolTrouble;
 pub(crate) use selector::unite;

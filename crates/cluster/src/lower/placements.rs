@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use phalanx_engine::{DeviceKey, Grant, GroupKey, Name, NodeKey, PoolKey, Scoped, Seat};
+use phalanx_engine::{DeviceKey, Grant, GroupKey, Name, NodeKey, PodKey, PoolKey, Scoped, Seat};
 use phalanx_objects::ObjectRef;
 use phalanx_objects::resource::DeviceClaim;
 use phalanx_objects::topology::{Placement, PlacementGrant, PlacementPhase, PlacementSeat};
@@ -54,6 +54,11 @@ impl Lowering {
             Some(PlacementPhase::Waiting | PlacementPhase::Done | PlacementPhase::Releasing)
             | None => return Vec::new(),
         }
+        self.kept(placement)
+    }
+
+    /// The seats of a Placement, whatever its phase, as far as their pods are known.
+    pub(crate) fn kept(&self, placement: &Placement) -> Vec<Seat> {
         let Some(info) = self.group(&group_of(placement)) else { return Vec::new() };
         let seats = placement.spec.seats.iter();
         seats.filter_map(|seat| self.promised_seat(&info, placement, seat)).collect()
@@ -146,4 +151,9 @@ fn numbered(spec: &DeviceClaim, name: &str) -> Option<(u16, u16, bool)> {
     };
     let admin = request.exactly.as_ref().is_some_and(|exactly| exactly.admin_access == Some(true));
     Some((u16::try_from(at).ok()?, u16::try_from(alternative).ok()?, admin))
+}
+
+/// A pod by its namespace and name.
+pub(crate) fn pod_key(namespace: &str, name: &str) -> PodKey {
+    PodKey(Scoped { namespace: Name::new(namespace), name: Name::new(name) })
 }

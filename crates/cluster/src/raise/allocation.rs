@@ -1,9 +1,9 @@
 //! `status.allocation` of a claim, as kube-scheduler's allocator fills it (`Allocate` and
 //! `createNodeSelector` of the structured allocator: results, config, node selector).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use phalanx_engine::{DeviceKey, Grant};
+use phalanx_engine::{DeviceKey, Grant, PoolKey};
 use phalanx_objects::core::{
     NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
 };
@@ -14,13 +14,15 @@ use phalanx_objects::resource::{
 };
 use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
 
-use crate::compat::{Allocator, Compat, Gate};
+use crate::compat::{Allocator, Gate};
+use crate::lower::Lowering;
 use crate::world::Objects;
 
-/// Slices by driver and pool, made once for many allocations.
-#[derive(Debug)]
-pub(crate) struct SliceIndex<'a> {
-    pools: BTreeMap<(&'a str, &'a str), Vec<&'a ResourceSlice>>,
+/// Published slices, looked up pool by pool: the cost of a write does not depend on how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slices<'a> {
+    lowering: &'a Lowering,
+    objects: &'a Objects,
     /// `skipNodeOperations` is copied into results.
     skips: bool,
     /// Binding conditions are.
@@ -29,21 +31,31 @@ pub(crate) struct SliceIndex<'a> {
     ties: bool,
 }
 
-impl<'a> SliceIndex<'a> {
-    /// Indexes every slice.
-    pub(crate) fn new(objects: &'a Objects, compat: &Compat) -> Self {
-        let mut pools: BTreeMap<(&str, &str), Vec<&ResourceSlice>> = BTreeMap::new();
-        for object in objects.of_kind(Kind::ResourceSlice) {
-            let Object::ResourceSlice(slice) = object else { continue };
-            let key = (slice.spec.driver.as_str(), slice.spec.pool.name.as_str());
-            pools.entry(key).or_default().push(slice);
-        }
+impl<'a> Slices<'a> {
+    /// The slices of a world.
+    pub(crate) fn new(lowering: &'a Lowering, objects: &'a Objects) -> Self {
+        let compat = lowering.compat();
         Self {
-            pools,
+            lowering,
+            objects,
             skips: compat.is_on(Gate::DRAOptionalNodeOperations),
             binds: compat.is_on(Gate::DRADeviceBindingConditions),
             ties: compat.allocator() != Allocator::Stable,
         }
+    }
+
+    /// The slices of a pool, by name.
+    pub(crate) fn of(&self, pool: &PoolKey) -> impl Iterator<Item = &'a ResourceSlice> {
+        let objects = self.objects;
+        self.lowering.slices_of(pool).filter_map(move |name| {
+            let name = name.to_string();
+            let slice = ObjectRef { kind: Kind::ResourceSlice, namespace: String::new(), name };
+            if let Some(Object::ResourceSlice(slice)) = objects.get(&slice) {
+                Some(&**slice)
+            } else {
+                None
+            }
+        })
     }
 
     /// The device with the slice that it stands in, of the newest generation that has it and may be
@@ -53,16 +65,15 @@ impl<'a> SliceIndex<'a> {
         key: &DeviceKey,
         node: &str,
     ) -> Option<(&'a ResourceSlice, &'a Device)> {
-        let slices = self.pools.get(&(key.pool.driver.as_str(), key.pool.pool.as_str()))?;
-        let with = |slice: &&'a ResourceSlice| {
+        let with = |slice: &'a ResourceSlice| {
             let here = |name: &Option<String>| {
                 name.as_deref().is_none_or(|name| name == node || name.is_empty())
             };
             let devices = slice.spec.devices.iter().filter(|_| here(&slice.spec.node_name));
             let mut named = devices.filter(|device| device.name == *key.device);
-            Some((*slice, named.find(|device| here(&device.node_name))?))
+            Some((slice, named.find(|device| here(&device.node_name))?))
         };
-        slices.iter().filter_map(with).max_by_key(|(slice, _)| slice.spec.pool.generation)
+        self.of(&key.pool).filter_map(with).max_by_key(|(slice, _)| slice.spec.pool.generation)
     }
 }
 
@@ -87,7 +98,7 @@ pub(crate) struct Granted<'a> {
 /// The allocation of a claim.
 pub(crate) fn allocate(
     granted: &Granted<'_>,
-    slices: &SliceIndex<'_>,
+    slices: &Slices<'_>,
     objects: &Objects,
 ) -> AllocationResult {
     let results: Vec<DeviceRequestAllocationResult> = granted
@@ -132,7 +143,7 @@ fn result(
     granted: &Granted<'_>,
     index: usize,
     grant: &Grant,
-    slices: &SliceIndex<'_>,
+    slices: &Slices<'_>,
 ) -> DeviceRequestAllocationResult {
     let part = granted
         .asks
@@ -268,7 +279,7 @@ fn class_of<'a>(name: &str, objects: &'a Objects) -> Option<&'a DeviceClass> {
 
 /// The nodes that can use the allocation: the one node where any device is of one node; else all
 /// conditions of all slices and devices in one term; none where every node can.
-fn node_selector(granted: &Granted<'_>, slices: &SliceIndex<'_>) -> Option<NodeSelector> {
+fn node_selector(granted: &Granted<'_>, slices: &Slices<'_>) -> Option<NodeSelector> {
     let mut term = NodeSelectorTerm::default();
     for grant in &granted.grants {
         let Some((slice, device)) = slices.find(&grant.device, granted.node) else { continue };

@@ -7,8 +7,12 @@ use phalanx_objects::core::{ContainerExtendedResourceRequest, PodExtendedResourc
 use phalanx_objects::meta::{Annotations, ObjectMeta, OwnerReference};
 use phalanx_objects::resource::{ResourceClaim, ResourceClaimSpec};
 
+use phalanx_engine::{ClaimKey, Name, Scoped};
+use phalanx_objects::{Kind, Object, ObjectRef};
+
 use super::PLANNED;
 use crate::lower::{ClaimInfo, PodInfo, extended_asks};
+use crate::world::Objects;
 
 /// Marks the claim that the scheduler makes for a pod's extended resources.
 pub const EXTENDED_CLAIM: &str = "resource.kubernetes.io/extended-resource-claim";
@@ -46,6 +50,37 @@ pub(super) fn made(pod: &PodInfo, claim: &ClaimInfo, uid: &str) -> ResourceClaim
         spec: ResourceClaimSpec { devices: (*claim.spec).clone() },
         ..ResourceClaim::default()
     }
+}
+
+/// The same as a controller creates it.
+pub(super) fn created(pod: &PodInfo, claim: &ClaimInfo, uid: &str) -> ResourceClaim {
+    let mut made = made(pod, claim, uid);
+    let annotations = made.metadata.annotations.iter().filter(|(name, _)| *name != PLANNED);
+    made.metadata.annotations = annotations.map(|(k, v)| (k.clone(), v.clone())).collect();
+    made
+}
+
+/// The name of that claim: of each pod its own, and always the same, so that creating it twice is
+/// creating it once. (kube-scheduler has the API server end it in five random letters.)
+pub(super) fn named(pod: &PodInfo) -> ClaimKey {
+    let base: String = format!("{}-extended-resources", pod.key.0.name).chars().take(57).collect();
+    let hash = pod.uid.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    let name = Name::new(&format!("{}-{:05x}", base.trim_end_matches('-'), hash >> 44));
+    ClaimKey(Scoped { namespace: pod.key.0.namespace.clone(), name })
+}
+
+/// Whether the pod's status says so already.
+pub(super) fn is_said(
+    objects: &Objects,
+    pod: &PodInfo,
+    status: &PodExtendedResourceClaimStatus,
+) -> bool {
+    let (namespace, name) = (pod.key.0.namespace.to_string(), pod.key.0.name.to_string());
+    let found = objects.get(&ObjectRef { kind: Kind::Pod, namespace, name });
+    let Some(Object::Pod(found)) = found else { return false };
+    found.status.extended_resource_claim_status.as_ref() == Some(status)
 }
 
 /// The pod as the controller of a claim that is made for it.

@@ -68,8 +68,12 @@ fn given(asks: Value, grants: &[Grant], objects: &Objects) -> Value {
         node: "node-1",
         now: api_time(Timestamp(0)),
     };
-    let index = SliceIndex::new(objects, &Compat::default());
-    let allocation = allocate(&granted, &index, objects);
+    let mut lowering = Lowering::new(Compat::default());
+    for object in objects.in_order() {
+        lowering.absorb(ObjectEvent::Applied(Box::new(object.clone()), Source::default()));
+    }
+    lowering.settle();
+    let allocation = allocate(&granted, &Slices::new(&lowering, objects), objects);
     serde_json::to_value(allocation).expect("an allocation")
 }
 

@@ -5,7 +5,7 @@
 use phalanx_engine::Seat;
 use phalanx_objects::storage::{
     BOUND_BY_CONTROLLER_ANNOTATION, ObjectReference, PersistentVolumeClaim,
-    SELECTED_NODE_ANNOTATION,
+    SELECTED_NODE_ANNOTATION, Volume,
 };
 use phalanx_objects::{Kind, Object, ObjectRef};
 use serde_json::{Value, json};
@@ -81,6 +81,9 @@ pub(super) fn write(
                 let key =
                     ObjectRef { kind: Kind::PersistentVolume, namespace: String::new(), name };
                 let Some(Object::PersistentVolume(volume)) = objects.get(&key) else { continue };
+                if volume.spec.claim_ref.as_ref().is_some_and(|kept| is_kept_for(kept, claim)) {
+                    continue;
+                }
                 let of_volume = (&volume.metadata.uid, &volume.metadata.resource_version);
                 let write = VolumeWrite {
                     volume: key.name,
@@ -93,6 +96,36 @@ pub(super) fn write(
         }
     }
     after
+}
+
+/// Whether a volume is kept for the claim, and not only for one of its name.
+fn is_kept_for(kept: &ObjectReference, claim: &PersistentVolumeClaim) -> bool {
+    !kept.uid.is_empty() && kept.uid == claim.metadata.uid
+}
+
+/// The claims on volumes of a pod.
+pub(crate) fn mounted(objects: &Objects, pod: &PodInfo) -> Vec<ObjectRef> {
+    let spec = crate::lower::pod_spec(objects, &crate::view::home_of(pod), pod.role);
+    let namespace = pod.key.0.namespace.to_string();
+    let name = |mounted: &Volume| match (&mounted.persistent_volume_claim, &mounted.ephemeral) {
+        (Some(claim), _) => Some(claim.claim_name.clone()),
+        (None, Some(_)) => Some(format!("{}-{}", pod.key.0.name, mounted.name)),
+        (None, None) => None,
+    };
+    let claims = spec.iter().flat_map(|spec| &spec.volumes.placed).filter_map(name);
+    let kind = Kind::PersistentVolumeClaim;
+    claims.map(|name| ObjectRef { kind, namespace: namespace.clone(), name }).collect()
+}
+
+/// Those that have none yet: kube-scheduler binds no pod before they do.
+pub(super) fn awaited(objects: &Objects, pod: &PodInfo) -> Vec<ObjectRef> {
+    let waits = |claim: &ObjectRef| match objects.get(claim) {
+        Some(Object::PersistentVolumeClaim(claim)) => claim.spec.volume_name.is_empty(),
+        Some(_) | None => true,
+    };
+    let mut all = mounted(objects, pod);
+    all.retain(waits);
+    all
 }
 
 fn is_selected(claim: &PersistentVolumeClaim, node: &str) -> bool {

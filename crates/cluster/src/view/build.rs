@@ -516,7 +516,7 @@ impl<'a> Builder<'a> {
         if let (Some(steps), Some(first)) = (effort.filter(|_| info.gang), view.reasons.first_mut())
         {
             let choice = has_choice(self.world, info);
-            first.message = words::given_up(steps, choice, &first.message);
+            first.message = words::undecided(steps, choice, &first.message);
         }
         view.effort = effort;
         view
@@ -784,6 +784,28 @@ pub(crate) fn counters_of(spec: &PodSpec) -> BTreeMap<String, i64> {
         }
     }
     counted
+}
+
+/// What is said first of what is not placed of a group: the code of the reason and the sentence. Of a group
+/// that starts whole it names the member that it is about.
+pub(crate) fn first_reason(
+    world: &World,
+    info: &GroupInfo,
+    (at, pod): (usize, &PodInfo),
+    verdict: &Verdict,
+) -> Option<(&'static str, String)> {
+    let why = match verdict {
+        Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => why,
+        Verdict::Placed { short: Some(short), .. } => &short.why,
+        Verdict::Placed { short: None, .. } => return None,
+    };
+    let other = if info.gang { culprit(verdict) } else { None };
+    let other = other.and_then(|role| Some((role, info.roles.get(role)?.pods.first()?)));
+    let mut rows = reasons(world, info, other.map_or(pod, |(_, other)| other), why);
+    if let Some((role, first)) = other.filter(|(role, _)| *role != at) {
+        rows = name_member(info, (role, first), why, &rows);
+    }
+    rows.into_iter().next().map(|row| (row.code, row.message))
 }
 
 /// The rows of a funnel, the deciding one first: of what is refused, what stays in the way whatever

@@ -210,7 +210,7 @@ pub fn missing_subgroups(names: &[String]) -> Option<String> {
 
 /// That the search for a place of a group ended before all was tried: `tried` is what came nearest by then.
 /// Of a choice of parts so many are tried at most as well.
-pub(crate) fn given_up(steps: u64, choice: bool, tried: &str) -> String {
+pub(crate) fn undecided(steps: u64, choice: bool, tried: &str) -> String {
     let steps = count(steps, "step", "steps");
     let (bound, fewer) = match choice {
         false => (format!("at its bound of {steps}"), "fewer pods"),

@@ -6,6 +6,7 @@ mod admission;
 mod amount;
 mod around;
 mod choice;
+mod control;
 mod cure;
 mod deadlock;
 mod fit_error;
@@ -25,12 +26,13 @@ pub use amount::{of_devices, of_node};
 pub(crate) use around::pods;
 pub use around::promised_note;
 pub use choice::{costs_more, equal_sets, rival};
+pub(crate) use control::{assigned, elsewhere, given_up, would_wait};
 pub use cure::{cure_sentence, cures_cut};
 pub(crate) use deadlock::{WaitsFor, deadlock, half_started};
 pub(crate) use fit_error::fit_error;
 pub(crate) use group::{
-    comes_after, given_up, of_member, path_of, too_few, too_few_groups, too_few_parts,
-    too_few_subgroups, waits_with,
+    comes_after, of_member, path_of, too_few, too_few_groups, too_few_parts, too_few_subgroups,
+    undecided, waits_with,
 };
 pub use group::{missing_subgroups, place};
 pub use others::{OtherDevices, OtherName, others, part, part_of, uncountable};

@@ -54,6 +54,8 @@ object! {
         pub phase: Option<PlacementPhase>,
         /// When the first member could be bound.
         pub committed_at: Option<Timestamp>,
+        /// All that the group needs ran once: it is left to its owner, and not released whole any more.
+        pub ran: bool,
         /// The pools that grants name by their place here.
         pub pools: Vec<PlacementPool>,
         /// The seats, by role and index.

@@ -1,0 +1,515 @@
+//! Driving flights: each looks at the board and gives out what comes next. Forwards here; what is given up
+//! is [`give`](super::give)'s.
+//!
+//! A group of one pod: its claims are allocated and reserved, then it is bound. A group that starts whole:
+//! its Placement says `Held`; all claims are allocated and reserved; it is looked whether another writer
+//! came first; the Placement says `Committing`; all are bound; once all that it needs run it says `Done`.
+//! Until `Committing` all is taken back where anything fails. From then on the group is carried on: a seat
+//! that fails is given up alone, so that the engine seats its pod again beside the others.
+
+use phalanx_engine::{Change, FlightId, PodKey, Seat, Timestamp};
+use phalanx_objects::topology::{Placement, PlacementPhase, PlacementStatus};
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+use super::Controller;
+use super::flight::{Cause, Flight, phase, placement, pod_reference, pods_of, started};
+use super::rivals::Standing;
+use super::write::{Guard, Write};
+use crate::raise::{self, Effect, GuardVersion, Lack, Underway, resume};
+
+/// How a look at a flight ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// It goes on when something happens.
+    On,
+    /// Something was changed: it looks once more.
+    Again,
+    /// It has arrived.
+    Landed,
+    /// What was written of it is taken back, or it is another's.
+    Ended,
+}
+
+impl Controller {
+    /// Flights whose deadline has come look again.
+    pub(super) fn wake_flights(&mut self, now: Timestamp) {
+        let due = |flight: &Flight| flight.deadline.is_some_and(|at| at <= now);
+        let due = self.flights.iter().filter(|(_, flight)| due(flight)).map(|(id, _)| *id);
+        self.restless.extend(due);
+    }
+
+    /// Lets every flight that is restless look at the board.
+    pub(super) fn drive(&mut self, now: Timestamp) {
+        while let Some(id) = self.restless.pop_first() {
+            let Some(mut flight) = self.flights.remove(&id) else { continue };
+            let mut course = self.look(id, &mut flight, now);
+            // A seat that is dropped, a phase that turns: each happens once.
+            while course == Course::Again {
+                course = self.look(id, &mut flight, now);
+            }
+            match course {
+                Course::On | Course::Again => {
+                    self.assume(id, &mut flight);
+                    self.flights.insert(id, flight);
+                }
+                Course::Landed => {
+                    self.backoffs.remove(&flight.group);
+                    self.end(id, &flight);
+                }
+                Course::Ended => {
+                    self.end(id, &flight);
+                    self.tell_ended(&flight, now);
+                }
+            }
+        }
+    }
+
+    /// Takes a flight out of the air.
+    fn end(&mut self, id: u64, flight: &Flight) {
+        for object in &flight.reads {
+            if let Some(readers) = self.readers.get_mut(object) {
+                readers.remove(&id);
+                if readers.is_empty() {
+                    self.readers.remove(object);
+                }
+            }
+        }
+        self.watching.remove(&id);
+        self.world.settle_flight(FlightId(id));
+        self.stale = true;
+    }
+
+    /// Tells the engine of the seats that the board does not show, by the numbers that their roles have now.
+    pub(super) fn assume(&mut self, id: u64, flight: &mut Flight) {
+        let seats = self.seats_now(flight);
+        if seats == flight.assumed {
+            return;
+        }
+        flight.assumed.clone_from(&seats);
+        self.stale = true;
+        let change = match seats.is_empty() {
+            true => Change::Settle(FlightId(id)),
+            false => Change::Assume(FlightId(id), flight.group.clone(), seats),
+        };
+        self.world.tell_engine(change);
+    }
+
+    fn seats_now(&self, flight: &Flight) -> Vec<Seat> {
+        let Some(objects) = self.world.objects() else { return Vec::new() };
+        let info = self.world.lowering().group(&flight.group);
+        let Some(info) = info else { return Vec::new() };
+        let pods = pods_of(&info);
+        let open = flight.open(objects).filter_map(|seat| {
+            let (role, pod) = seat.pod.as_ref().and_then(|pod| pods.get(pod))?;
+            let same = flight.uids.get(&pod.key) == Some(&pod.uid);
+            same.then(|| Seat { role: *role, ..seat.clone() })
+        });
+        open.collect()
+    }
+
+    fn look(&mut self, id: u64, flight: &mut Flight, now: Timestamp) -> Course {
+        if let Some((target, cause)) = flight.refused.take() {
+            self.refuse(flight, &target, &cause);
+        }
+        if flight.back.is_some() {
+            return self.give_back(id, flight);
+        }
+        if !flight.dropping.is_empty() {
+            return self.drop_seats(id, flight);
+        }
+        if flight.record.is_some() {
+            return self.look_at_record(id, flight, now);
+        }
+        self.write_seats(id, flight, now, true)
+    }
+
+    /// The API server refuses a write: of a pod or of its claims, its seat is given up; of anything else
+    /// all are.
+    fn refuse(&self, flight: &mut Flight, target: &ObjectRef, cause: &Cause) {
+        let Some(objects) = self.world.objects() else { return };
+        let info = self.world.lowering().group(&flight.group);
+        let info = info.iter().flat_map(|info| info.roles.iter().flat_map(|role| &role.pods));
+        let of: Vec<PodKey> = info
+            .filter(|pod| super::flight::reads(&self.world, pod).contains(target))
+            .map(|pod| pod.key.clone())
+            .filter(|pod| flight.open(objects).any(|seat| seat.pod.as_ref() == Some(pod)))
+            .collect();
+        if of.is_empty() || !self.is_committed(flight) {
+            flight.back = Some(cause.clone());
+        } else {
+            flight.dropping.extend(of.into_iter().map(|pod| (pod, cause.clone())));
+        }
+    }
+
+    /// Whether seats of a flight are given up one by one: of a group that starts whole once it is
+    /// committed.
+    pub(super) fn is_committed(&self, flight: &Flight) -> bool {
+        let objects = self.world.objects();
+        let of = flight.record.as_ref().map(|record| &record.of);
+        let found = objects.zip(of).and_then(|(objects, of)| placement(objects, of));
+        found.is_some_and(|found| phase(found) == PlacementPhase::Committing)
+    }
+
+    /// Gives out what comes next of the seats, the bindings too where they may. Landed is who has nothing
+    /// left to write and nothing to wait for.
+    fn write_seats(&mut self, id: u64, flight: &mut Flight, now: Timestamp, binds: bool) -> Course {
+        let underway = Underway {
+            group: &flight.group,
+            seats: &flight.seats,
+            given_up: &flight.given_up,
+            now,
+        };
+        let resumed = resume(&self.world, &underway);
+        let mut waits = self.air.has_of(id);
+        for (pod, lack) in &resumed.lacks {
+            match self.cause(flight, lack) {
+                Some(cause) => self.void(flight, pod, cause),
+                None => waits = true,
+            }
+        }
+        if flight.back.is_some() || !flight.dropping.is_empty() {
+            return Course::Again;
+        }
+        for effect in resumed.effects {
+            let is_binding = matches!(effect.write, raise::Write::Bind(_));
+            if is_binding && !binds {
+                continue;
+            }
+            waits = true;
+            if !effect.after.is_empty() {
+                continue;
+            }
+            if let raise::Write::Bind(bind) = &effect.write {
+                let pod = crate::lower::pod_key(&bind.namespace, &bind.pod);
+                match self.standing(flight, Some(&pod)) {
+                    Standing::Clear => {}
+                    Standing::NotYet => {
+                        self.watching.insert(id);
+                        continue;
+                    }
+                    Standing::Second { device, other } => {
+                        let other = other.map(|other| other.to_string());
+                        self.void(flight, &pod, Cause::Second { device, other });
+                        return Course::Again;
+                    }
+                }
+            }
+            self.emit_seat(id, effect);
+        }
+        if waits { Course::On } else { Course::Landed }
+    }
+
+    pub(super) fn emit_seat(&mut self, id: u64, effect: Effect) {
+        let version = match effect.guard.version {
+            GuardVersion::Any => None,
+            GuardVersion::Read(version) => Some(version),
+            // It comes after a write that is not made yet.
+            GuardVersion::LeftBy(_) => return,
+        };
+        let guard = Guard { uid: effect.guard.uid, version, epoch: self.options.epoch };
+        self.emit(Some(id), guard, Write::Seat(effect.write));
+    }
+
+    /// Gives up one seat, or all of a flight that has bound nothing yet.
+    fn void(&self, flight: &mut Flight, pod: &PodKey, cause: Cause) {
+        if flight.record.is_some() && self.is_committed(flight) {
+            flight.dropping.insert(pod.clone(), cause);
+        } else {
+            flight.back = Some(cause);
+        }
+    }
+
+    /// Why a seat is void for what it lacks; none where that may come yet.
+    fn cause(&self, flight: &Flight, lack: &Lack) -> Option<Cause> {
+        match lack {
+            Lack::Pod => Some(Cause::PodGone),
+            Lack::Claim(claim) => Some(Cause::ClaimGone(claim.name.clone())),
+            Lack::Elsewhere(claim) => Some(Cause::Elsewhere(claim.name.clone())),
+            Lack::Failed(claim) => Some(Cause::Unusable(claim.name.clone())),
+            Lack::Others(_) => None,
+            Lack::Allocation(claim) => {
+                let comes = self
+                    .flights
+                    .values()
+                    .any(|other| other.back.is_none() && self.gives(other, claim));
+                (!comes && !self.gives(flight, claim))
+                    .then(|| Cause::NotAllocated(claim.name.clone()))
+            }
+        }
+    }
+
+    /// Whether a flight allocates a claim.
+    fn gives(&self, flight: &Flight, claim: &ObjectRef) -> bool {
+        flight.reads.contains(claim) && {
+            let claims = self.claims_of(flight);
+            !flight.grants(&claims, claim).is_empty()
+        }
+    }
+
+    /// Which claim each entry of the pods of a flight is.
+    pub(super) fn claims_of(&self, flight: &Flight) -> Vec<(PodKey, ObjectRef, usize)> {
+        let info = self.world.lowering().group(&flight.group);
+        let pods = info.iter().flat_map(|info| &info.roles).flat_map(|role| &role.pods);
+        let of_pod = |pod: &crate::lower::PodInfo| {
+            let claims =
+                pod.claims.iter().map(|claim| crate::view::claim_reference(claim.claim.key()));
+            let claims = claims.chain([raise::made_extended(pod)]);
+            let key = pod.key.clone();
+            claims.enumerate().map(move |(at, of)| (key.clone(), of, at)).collect::<Vec<_>>()
+        };
+        pods.filter(|pod| flight.uids.contains_key(&pod.key)).flat_map(of_pod).collect()
+    }
+
+    /// Whether the devices of a seat, or of all of a flight's, are its own. A claim that pods which are
+    /// bound use already was looked at before they were.
+    pub(super) fn standing(&self, flight: &Flight, pod: Option<&PodKey>) -> Standing {
+        let Some(objects) = self.world.objects() else { return Standing::Clear };
+        let passed = self.watch.passed(Kind::ResourceClaim);
+        let mut not_yet = false;
+        for (of_pod, claim, _) in self.claims_of(flight) {
+            if pod.is_some_and(|pod| *pod != of_pod) || self.is_in_use(&claim) {
+                continue;
+            }
+            let gives_way =
+                |other: &phalanx_objects::resource::ResourceClaim| self.gives_way(other);
+            let counts = |driver: &str, pool: &str| self.counts(driver, pool);
+            match self.rivals.standing(&claim, passed, objects, gives_way, counts) {
+                Standing::Clear => {}
+                Standing::NotYet => not_yet = true,
+                second @ Standing::Second { .. } => return second,
+            }
+        }
+        if not_yet { Standing::NotYet } else { Standing::Clear }
+    }
+
+    /// Whether a pod that is bound uses the claim.
+    fn is_in_use(&self, claim: &ObjectRef) -> bool {
+        let Some(objects) = self.world.objects() else { return false };
+        let Some(Object::ResourceClaim(found)) = objects.get(claim) else { return false };
+        found.status.reserved_for.iter().any(|user| {
+            let pod = crate::lower::pod_key(&claim.namespace, &user.name);
+            user.resource == "pods"
+                && self.pod(&pod).is_some_and(|pod| {
+                    pod.metadata.uid == user.uid && !pod.spec.node_name.is_empty()
+                })
+        })
+    }
+
+    /// Whether the writer of a claim keeps to the same rule: all its users are pods of ours that wait.
+    fn gives_way(&self, claim: &phalanx_objects::resource::ResourceClaim) -> bool {
+        let users = &claim.status.reserved_for;
+        let is_ours = |user: &phalanx_objects::resource::ResourceClaimConsumerReference| {
+            let pod = crate::lower::pod_key(&claim.metadata.namespace, &user.name);
+            user.resource == "pods"
+                && self.pod(&pod).is_some_and(|pod| {
+                    pod.spec.scheduler_name == self.options.scheduler_name
+                        && pod.spec.node_name.is_empty()
+                })
+        };
+        !users.is_empty() && users.iter().all(is_ours)
+    }
+
+    /// Whether the devices of a pool take from counters.
+    fn counts(&self, driver: &str, pool: &str) -> bool {
+        let Some(objects) = self.world.objects() else { return false };
+        let pool = phalanx_engine::PoolKey { driver: driver.into(), pool: pool.into() };
+        let slices = raise::Slices::new(self.world.lowering(), objects);
+        slices.of(&pool).any(|slice| !slice.spec.shared_counters.is_empty())
+    }
+
+    /// A group that starts whole, by what its Placement says.
+    fn look_at_record(&mut self, id: u64, flight: &mut Flight, now: Timestamp) -> Course {
+        let Some(record) = flight.record.clone() else { return Course::Ended };
+        let found = self.record(&record.of).cloned();
+        let Some(found) = found else {
+            if flight.deadline.is_some() {
+                // Somebody has deleted it. The seats stand for themselves.
+                return self.write_seats(id, flight, now, true);
+            }
+            self.write_record(id, flight, None, PlacementPhase::Held);
+            return Course::On;
+        };
+        if found.spec.epoch > self.options.epoch {
+            return Course::Ended;
+        }
+        let same = found.spec.seats == record.spec.seats
+            && found.spec.pools == record.spec.pools
+            && found.spec.epoch == self.options.epoch;
+        match phase(&found) {
+            PlacementPhase::Done if flight.closing && same => Course::Landed,
+            PlacementPhase::Waiting | PlacementPhase::Done => {
+                flight.closing = false;
+                flight.deadline = None;
+                self.write_record(id, flight, Some(&found), PlacementPhase::Held);
+                Course::On
+            }
+            PlacementPhase::Releasing => Course::Ended,
+            PlacementPhase::Held | PlacementPhase::Committing if !same && !record.own => {
+                Course::Ended
+            }
+            PlacementPhase::Held if !same => {
+                self.write_record(id, flight, Some(&found), PlacementPhase::Held);
+                Course::On
+            }
+            PlacementPhase::Held => self.look_while_held(id, flight, &found, now),
+            PlacementPhase::Committing if !same => {
+                self.write_record(id, flight, Some(&found), PlacementPhase::Committing);
+                Course::On
+            }
+            PlacementPhase::Committing => self.look_while_committing(id, flight, &found, now),
+        }
+    }
+
+    fn look_while_held(
+        &mut self,
+        id: u64,
+        flight: &mut Flight,
+        found: &Placement,
+        now: Timestamp,
+    ) -> Course {
+        match self.write_seats(id, flight, now, false) {
+            Course::Landed => {}
+            course @ (Course::On | Course::Again | Course::Ended) => return course,
+        }
+        match self.standing(flight, None) {
+            Standing::Clear => {
+                if let Some(record) = &mut flight.record {
+                    record.spec.committed_at = crate::raise::api_time(now);
+                }
+                self.write_record(id, flight, Some(found), PlacementPhase::Committing);
+                Course::On
+            }
+            Standing::NotYet => {
+                self.watching.insert(id);
+                Course::On
+            }
+            Standing::Second { device, other } => {
+                let other = other.map(|other| other.to_string());
+                flight.back = Some(Cause::Second { device, other });
+                Course::Again
+            }
+        }
+    }
+
+    fn look_while_committing(
+        &mut self,
+        id: u64,
+        flight: &mut Flight,
+        found: &Placement,
+        now: Timestamp,
+    ) -> Course {
+        let wait = self.options.start_within_millis;
+        let deadline = *flight.deadline.get_or_insert(Timestamp(now.0.saturating_add(wait)));
+        let Some(objects) = self.world.objects() else { return Course::On };
+        let so_far = started(objects, &found.metadata.namespace, &found.spec);
+        let needed = usize::try_from(self.world.lowering().needed(&flight.group)).unwrap_or(0);
+        let of = if needed == 0 { found.spec.seats.len() } else { needed };
+        let ran = so_far.ran + self.runs_elsewhere(flight, found);
+        let late = deadline <= now && ran < of;
+        if so_far.alive == 0 || late && !found.spec.ran {
+            let example = so_far.example;
+            let cause = Cause::NotStarted { ran, of, example };
+            flight.back = Some(if so_far.alive == 0 { Cause::PodGone } else { cause });
+            return Course::Again;
+        }
+        let course = self.write_seats(id, flight, now, true);
+        let whole = ran >= of && course == Course::Landed;
+        // What ran whole once is its owner's, late or not.
+        if whole || late && course != Course::Again {
+            if let Some(record) = &mut flight.record {
+                record.spec.ran |= whole;
+            }
+            flight.closing = true;
+            self.write_record(id, flight, Some(found), PlacementPhase::Done);
+            return Course::On;
+        }
+        if course == Course::Again { course } else { Course::On }
+    }
+
+    /// Members of a group that are on nodes and stand in no seat of its Placement.
+    fn runs_elsewhere(&self, flight: &Flight, found: &Placement) -> usize {
+        let lowering = self.world.lowering();
+        let seated = |pod: &str| found.spec.seats.iter().any(|seat| seat.pod == pod);
+        lowering.running_members(&flight.group).iter().filter(|one| !seated(&one.pod)).count()
+    }
+
+    /// The Placement of this name.
+    pub(super) fn record(&self, of: &ObjectRef) -> Option<&Placement> {
+        placement(self.world.objects()?, of)
+    }
+
+    /// Writes the Placement of a flight in this phase.
+    pub(super) fn write_record(
+        &mut self,
+        id: u64,
+        flight: &mut Flight,
+        found: Option<&Placement>,
+        phase: PlacementPhase,
+    ) {
+        let owner = self.owner_of(&flight.group);
+        let Some(record) = &mut flight.record else { return };
+        record.own = true;
+        record.spec.epoch = self.options.epoch;
+        record.spec.phase = Some(phase);
+        let mut placement = found.cloned().unwrap_or_else(|| {
+            let mut fresh = Placement::default();
+            fresh.metadata.name.clone_from(&record.of.name);
+            fresh.metadata.namespace.clone_from(&record.of.namespace);
+            fresh.metadata.owner_references.extend(owner);
+            fresh
+        });
+        placement.spec = record.spec.clone();
+        placement.status = PlacementStatus::default();
+        "placed".clone_into(&mut placement.status.verdict);
+        if let Some(cause) = &flight.back {
+            "waits".clone_into(&mut placement.status.verdict);
+            placement.status.message = crate::words::given_up(cause);
+        }
+        self.emit_record(Some(id), placement);
+    }
+
+    /// Creates a Placement, or replaces it in the version that was read.
+    pub(super) fn emit_record(&mut self, flight: Option<u64>, placement: Placement) -> bool {
+        let version = Some(placement.metadata.resource_version.clone());
+        let guard = Guard {
+            uid: placement.metadata.uid.clone(),
+            version: version.filter(|version| !version.is_empty()),
+            epoch: self.options.epoch,
+        };
+        let write = match guard.uid.is_empty() {
+            true => Write::CreatePlacement(Box::new(placement)),
+            false => Write::UpdatePlacement(Box::new(placement)),
+        };
+        self.emit(flight, guard, write)
+    }
+
+    /// The object that declares a group, as the owner of its Placement.
+    pub(super) fn owner_of(
+        &self,
+        group: &phalanx_engine::GroupKey,
+    ) -> Option<phalanx_objects::meta::OwnerReference> {
+        let of = crate::lower::declaring(group);
+        let found = self.world.objects()?.get(&of)?;
+        let uid = found.metadata().uid.clone();
+        (!uid.is_empty()).then(|| phalanx_objects::meta::OwnerReference {
+            api_version: of.kind.api_version().to_owned(),
+            kind: of.kind.as_str().to_owned(),
+            name: of.name,
+            uid,
+            controller: Some(true),
+        })
+    }
+
+    /// Lets a flight look whenever one of these objects changes.
+    pub(super) fn read(&mut self, id: u64, flight: &mut Flight, objects: Vec<ObjectRef>) {
+        for object in objects {
+            self.readers.entry(object.clone()).or_default().insert(id);
+            flight.reads.insert(object);
+        }
+    }
+
+    /// The pod of a seat, as its target.
+    pub(super) fn is_in_air(&self, pod: &PodKey) -> bool {
+        self.air.has(&pod_reference(pod))
+    }
+}

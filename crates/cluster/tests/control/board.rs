@@ -1,0 +1,404 @@
+//! A small API server, with the controllers and kubelets that matter here: objects by name, versions that
+//! count up, guards, what validation forbids, and a log from which each watch reads at its own pace.
+
+use std::collections::BTreeMap;
+
+use phalanx_cluster::Gone;
+use phalanx_cluster::control::{Answer, Effect, EventWrite, Guard, Write};
+use phalanx_cluster::raise;
+use phalanx_objects::core::{Pod, PodPhase};
+use phalanx_objects::meta::Condition;
+use phalanx_objects::read::{Item, read};
+use phalanx_objects::resource::ResourceClaim;
+use phalanx_objects::{Kind, Object, ObjectRef};
+
+/// What happened to an object.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    Applied(Object),
+    Deleted(Gone),
+}
+
+/// What is stored, and all that happened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Board {
+    pub(crate) objects: BTreeMap<ObjectRef, Object>,
+    pub(crate) version: u64,
+    pub(crate) log: BTreeMap<Kind, Vec<(u64, Entry)>>,
+    /// Every write that was taken, by what it was.
+    pub(crate) written: Vec<String>,
+    pub(crate) events: Vec<EventWrite>,
+    uids: u64,
+}
+
+impl Board {
+    pub(crate) fn new(yaml: &str) -> Self {
+        let mut board = Self::default();
+        board.add(yaml);
+        board
+    }
+
+    /// Creates these objects. Pods get the claims of their templates, as the resourceclaim controller makes
+    /// them.
+    pub(crate) fn add(&mut self, yaml: &str) {
+        let mut all = Vec::new();
+        read("board.yaml", yaml.as_bytes(), &mut |item| match item {
+            Item::Object(object, _) => all.push(object),
+            Item::Gone(..) | Item::Unknown { .. } | Item::Problem(_) => panic!("{item:?}"),
+        });
+        for mut object in all {
+            self.uids += 1;
+            let uids = self.uids;
+            let meta = object.metadata_mut();
+            if meta.uid.is_empty() {
+                meta.uid = format!("00000000-0000-4000-8000-{uids:012}");
+            }
+            meta.creation_timestamp = Some(jiff::Timestamp::from_second(1_000).expect("a time"));
+            self.put(object.clone());
+            if let Object::Pod(pod) = object {
+                self.make_claims(&pod);
+            }
+        }
+    }
+
+    fn make_claims(&mut self, pod: &Pod) {
+        let mut pod = pod.clone();
+        for entry in &pod.spec.resource_claims {
+            let Some(template) = &entry.resource_claim_template_name else { continue };
+            let of = named(Kind::ResourceClaimTemplate, &pod.metadata.namespace, template);
+            let Some(Object::ResourceClaimTemplate(template)) = self.objects.get(&of) else {
+                panic!("{of} is missing")
+            };
+            let mut claim = ResourceClaim::default();
+            claim.spec = template.spec.spec.clone();
+            claim.metadata.name = format!("{}-{}-x", pod.metadata.name, entry.name);
+            claim.metadata.namespace.clone_from(&pod.metadata.namespace);
+            let annotation = (raise::POD_CLAIM_NAME.to_owned(), entry.name.clone());
+            claim.metadata.annotations = [annotation].into_iter().collect();
+            claim.metadata.owner_references.push(phalanx_objects::meta::OwnerReference {
+                api_version: "v1".to_owned(),
+                kind: "Pod".to_owned(),
+                name: pod.metadata.name.clone(),
+                uid: pod.metadata.uid.clone(),
+                controller: Some(true),
+            });
+            pod.status.resource_claim_statuses.push(
+                phalanx_objects::core::PodResourceClaimStatus {
+                    name: entry.name.clone(),
+                    resource_claim_name: Some(claim.metadata.name.clone()),
+                },
+            );
+            self.create(Object::from(claim)).expect("a new claim");
+        }
+        self.put(Object::from(pod));
+    }
+
+    fn put(&mut self, mut object: Object) -> Object {
+        self.version += 1;
+        object.metadata_mut().resource_version = self.version.to_string();
+        let entry = (self.version, Entry::Applied(object.clone()));
+        self.log.entry(object.kind()).or_default().push(entry);
+        self.objects.insert(object.reference(), object.clone());
+        object
+    }
+
+    fn create(&mut self, mut object: Object) -> Result<Object, Answer> {
+        if self.objects.contains_key(&object.reference()) {
+            return Err(Answer::Conflict);
+        }
+        self.uids += 1;
+        object.metadata_mut().uid = format!("00000000-0000-4000-8000-{:012}", self.uids);
+        Ok(self.put(object))
+    }
+
+    fn remove(&mut self, of: &ObjectRef) {
+        let Some(object) = self.objects.remove(of) else { return };
+        self.version += 1;
+        let gone = Gone {
+            object: of.clone(),
+            uid: object.metadata().uid.clone(),
+            resource_version: self.version.to_string(),
+        };
+        self.log.entry(of.kind).or_default().push((self.version, Entry::Deleted(gone)));
+    }
+
+    /// Deletes an object: it goes when nothing keeps it, a pod on a node when the kubelet has ended it.
+    pub(crate) fn delete(&mut self, of: &ObjectRef) {
+        let Some(mut object) = self.objects.get(of).cloned() else { return };
+        let kept = !object.metadata().finalizers.is_empty()
+            || matches!(&object, Object::Pod(pod)
+                if !pod.spec.node_name.is_empty() && !pod.status.phase.is_terminal());
+        if !kept {
+            self.remove(of);
+        } else if object.metadata().deletion_timestamp.is_none() {
+            object.metadata_mut().deletion_timestamp =
+                Some(jiff::Timestamp::from_second(2_000).expect("a time"));
+            self.put(object);
+        }
+    }
+
+    pub(crate) fn pod(&self, name: &str) -> Option<&Pod> {
+        match self.objects.get(&named(Kind::Pod, "default", name)) {
+            Some(Object::Pod(pod)) => Some(pod),
+            Some(_) | None => None,
+        }
+    }
+
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &Pod> {
+        self.objects.values().filter_map(|object| match object {
+            Object::Pod(pod) => Some(&**pod),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn claims(&self) -> impl Iterator<Item = &ResourceClaim> {
+        self.objects.values().filter_map(|object| match object {
+            Object::ResourceClaim(claim) => Some(&**claim),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn change_pod(&mut self, name: &str, change: impl FnOnce(&mut Pod)) {
+        let mut pod = self.pod(name).expect("a pod").clone();
+        change(&mut pod);
+        self.put(Object::from(pod));
+    }
+
+    fn guarded(&self, of: &ObjectRef, guard: &Guard) -> Result<Object, Answer> {
+        let Some(found) = self.objects.get(of) else { return Err(Answer::Missing) };
+        let meta = found.metadata();
+        let other_uid = !guard.uid.is_empty() && meta.uid != guard.uid;
+        let stale = guard.version.as_ref().is_some_and(|version| *version != meta.resource_version);
+        if other_uid || stale { Err(Answer::Conflict) } else { Ok(found.clone()) }
+    }
+
+    /// Makes a write, as the server would.
+    pub(crate) fn write(&mut self, effect: &Effect) -> Answer {
+        match self.try_write(effect) {
+            Ok(object) => {
+                let (word, of) = (word(&effect.write), effect.target());
+                let of = of.map(|of| format!(" {of}")).unwrap_or_default();
+                self.written.push(format!("{word}{of}"));
+                Answer::Written(object.map(Box::new))
+            }
+            Err(answer) => answer,
+        }
+    }
+
+    fn try_write(&mut self, effect: &Effect) -> Result<Option<Object>, Answer> {
+        let target = effect.target();
+        let found =
+            |board: &Self| board.guarded(target.as_ref().expect("an object"), &effect.guard);
+        match &effect.write {
+            Write::Seat(raise::Write::CreateClaim(claim)) => {
+                let fresh = ResourceClaim { status: Default::default(), ..(**claim).clone() };
+                self.create(Object::from(fresh)).map(Some)
+            }
+            Write::Seat(raise::Write::Finalize(claim) | raise::Write::Unprotect(claim)) => {
+                let mut object = found(self)?;
+                let meta = object.metadata_mut();
+                meta.finalizers.clone_from(&claim.metadata.finalizers);
+                let ends = meta.deletion_timestamp.is_some() && meta.finalizers.is_empty();
+                if ends {
+                    self.remove(&object.reference());
+                    return Ok(None);
+                }
+                Ok(Some(self.put(object)))
+            }
+            Write::Seat(raise::Write::ClaimStatus(claim)) => {
+                let Object::ResourceClaim(old) = found(self)? else { panic!("{effect:?}") };
+                Ok(Some(self.write_status(&old, claim)?))
+            }
+            Write::Seat(raise::Write::DeleteClaim(_))
+            | Write::DeletePlacement(_)
+            | Write::DeletePod(_) => {
+                let of = found(self)?.reference();
+                self.delete(&of);
+                Ok(self.objects.get(&of).cloned())
+            }
+            Write::Seat(raise::Write::PodStatus(write)) => {
+                let Object::Pod(mut pod) = found(self)? else { panic!("{effect:?}") };
+                let status = Some(write.status.clone());
+                std::sync::Arc::make_mut(&mut pod).status.extended_resource_claim_status = status;
+                Ok(Some(self.put(Object::Pod(pod))))
+            }
+            Write::Seat(raise::Write::KeepVolume(_) | raise::Write::SelectNode(_)) => {
+                panic!("there are no volumes here")
+            }
+            Write::Seat(raise::Write::Bind(bind)) => {
+                let Object::Pod(mut pod) = found(self)? else { panic!("{effect:?}") };
+                if !pod.spec.node_name.is_empty() || pod.metadata.deletion_timestamp.is_some() {
+                    return Err(Answer::Conflict);
+                }
+                std::sync::Arc::make_mut(&mut pod).spec.node_name.clone_from(&bind.node);
+                self.put(Object::Pod(pod));
+                Ok(None)
+            }
+            Write::CreatePlacement(placement) => {
+                self.create(Object::from((**placement).clone())).map(Some)
+            }
+            Write::UpdatePlacement(placement) => {
+                found(self)?;
+                Ok(Some(self.put(Object::from((**placement).clone()))))
+            }
+            Write::PodCondition(write) => {
+                let Object::Pod(mut pod) = found(self)? else { panic!("{effect:?}") };
+                let conditions = &mut std::sync::Arc::make_mut(&mut pod).status.conditions;
+                conditions.retain(|condition| condition.kind != "PodScheduled");
+                conditions.push(Condition {
+                    kind: "PodScheduled".to_owned(),
+                    status: "False".to_owned(),
+                    reason: write.reason.to_owned(),
+                    ..Condition::default()
+                });
+                Ok(Some(self.put(Object::Pod(pod))))
+            }
+            Write::GroupCondition(_) => Ok(None),
+            Write::Event(event) => {
+                self.events.push(event.clone());
+                Ok(None)
+            }
+        }
+    }
+
+    /// `ValidateResourceClaimStatusUpdate`, as far as it matters here.
+    fn write_status(
+        &mut self,
+        old: &ResourceClaim,
+        claim: &ResourceClaim,
+    ) -> Result<Object, Answer> {
+        let (before, after) = (&old.status.allocation, &claim.status.allocation);
+        let users = &claim.status.reserved_for;
+        let refused = match (before, after) {
+            (Some(before), Some(after)) if before != after => {
+                Some("allocation: field is immutable")
+            }
+            (_, None) if !users.is_empty() => Some("reservedFor: may not be specified"),
+            (None | Some(_), None | Some(_)) => None,
+        };
+        let more = users.len() > old.status.reserved_for.len();
+        let refused = refused
+            .or((users.len() > 256).then_some("reservedFor: too many"))
+            .or((more && old.metadata.deletion_timestamp.is_some()).then_some("it is deleted"));
+        if let Some(message) = refused {
+            return Err(Answer::Refused { code: 422, message: message.to_owned() });
+        }
+        let status = claim.status.clone();
+        Ok(self.put(Object::from(ResourceClaim { status, ..old.clone() })))
+    }
+
+    /// Whether a pod is there and has not ended.
+    fn lives(&self, name: &str, uid: &str) -> bool {
+        self.pod(name).is_some_and(|pod| pod.metadata.uid == uid && !pod.status.phase.is_terminal())
+    }
+
+    /// The resourceclaim controller and the garbage collector: users that are gone or have ended leave;
+    /// what nobody uses any more is given up; claims of pods that are gone or have ended go.
+    pub(crate) fn controllers(&mut self) {
+        for claim in self.claims().cloned().collect::<Vec<_>>() {
+            let (of, mut new) = (Object::from(claim.clone()).reference(), claim.clone());
+            new.status.reserved_for.retain(|user| self.lives(&user.name, &user.uid));
+            let owner = claim.metadata.controller();
+            let orphan = owner.is_some_and(|owner| !self.lives(&owner.name, &owner.uid));
+            if new.status.reserved_for.len() < claim.status.reserved_for.len() {
+                if new.status.reserved_for.is_empty() {
+                    new.status.allocation = None;
+                }
+                self.put(Object::from(new));
+            }
+            if orphan && claim.metadata.deletion_timestamp.is_none() {
+                self.delete(&of);
+            }
+            if let Some(Object::ResourceClaim(left)) = self.objects.get(&of)
+                && left.metadata.deletion_timestamp.is_some()
+                && left.status.allocation.is_none()
+            {
+                self.remove(&of);
+            }
+        }
+    }
+
+    /// The kubelets: pods that are bound run, but for those that are refused; pods that are deleted end. A
+    /// pod whose claims are not allocated and reserved for it does not start.
+    pub(crate) fn kubelets(&mut self, refuses: impl Fn(&Pod) -> bool) {
+        for mut pod in self.pods().cloned().collect::<Vec<_>>() {
+            if pod.spec.node_name.is_empty() {
+                continue;
+            }
+            if pod.metadata.deletion_timestamp.is_some() {
+                self.remove(&Object::from(pod).reference());
+            } else if pod.status.phase == PodPhase::Pending {
+                let refused = refuses(&pod);
+                if !refused && !self.has_claims(&pod) {
+                    continue;
+                }
+                pod.status.phase = if refused { PodPhase::Failed } else { PodPhase::Running };
+                self.put(Object::from(pod));
+            }
+        }
+    }
+
+    /// Whether each claim of a pod is allocated and reserved for it.
+    pub(crate) fn has_claims(&self, pod: &Pod) -> bool {
+        pod.spec.resource_claims.iter().all(|entry| {
+            let of_template = pod.status.resource_claim_statuses.iter();
+            let of_template = of_template.filter(|made| made.name == entry.name);
+            let of_template = of_template.filter_map(|made| made.resource_claim_name.as_ref());
+            let name = entry.resource_claim_name.iter().chain(of_template).next();
+            let claim = name.and_then(|name| {
+                self.objects.get(&named(Kind::ResourceClaim, &pod.metadata.namespace, name))
+            });
+            matches!(claim, Some(Object::ResourceClaim(claim))
+                if claim.status.allocation.is_some()
+                    && claim.status.reserved_for.iter().any(|user| user.uid == pod.metadata.uid))
+        })
+    }
+
+    /// Devices that the claims of two pods on nodes hold, or of one pod twice.
+    pub(crate) fn devices_twice(&self) -> Vec<String> {
+        let mut holders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for claim in self.claims() {
+            let bound =
+                claim.status.reserved_for.iter().any(|user| {
+                    self.pod(&user.name).is_some_and(|pod| !pod.spec.node_name.is_empty())
+                });
+            if !bound {
+                continue;
+            }
+            for one in claim.status.allocation.iter().flat_map(|held| &held.devices.results) {
+                let device = format!("{}/{}/{}", one.driver, one.pool, one.device);
+                holders.entry(device).or_default().push(claim.metadata.name.clone());
+            }
+        }
+        let twice = holders.into_iter().filter(|(_, of)| of.len() > 1);
+        twice.map(|(device, of)| format!("{device}: {of:?}")).collect()
+    }
+}
+
+pub(crate) fn named(kind: Kind, namespace: &str, name: &str) -> ObjectRef {
+    let namespace = if kind.is_namespaced() { namespace } else { "" };
+    ObjectRef { kind, namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+fn word(write: &Write) -> &'static str {
+    match write {
+        Write::Seat(raise::Write::CreateClaim(_)) => "create",
+        Write::Seat(raise::Write::Finalize(_)) => "finalize",
+        Write::Seat(raise::Write::Unprotect(_)) => "unprotect",
+        Write::Seat(raise::Write::DeleteClaim(_)) => "delete",
+        Write::Seat(raise::Write::ClaimStatus(claim)) if claim.status.allocation.is_none() => {
+            "release"
+        }
+        Write::Seat(raise::Write::ClaimStatus(_)) => "allocate",
+        Write::Seat(raise::Write::PodStatus(_)) => "say",
+        Write::Seat(raise::Write::KeepVolume(_)) => "keep",
+        Write::Seat(raise::Write::SelectNode(_)) => "select",
+        Write::Seat(raise::Write::Bind(_)) => "bind",
+        Write::CreatePlacement(_) => "create",
+        Write::UpdatePlacement(_) => "update",
+        Write::DeletePlacement(_) | Write::DeletePod(_) => "delete",
+        Write::PodCondition(_) => "condition",
+        Write::GroupCondition(_) => "group condition",
+        Write::Event(_) => "event",
+    }
+}

@@ -1,0 +1,130 @@
+//! Groups that start whole: in two phases, and what becomes of one that is bound and does not run.
+
+use phalanx_engine::Timestamp;
+use phalanx_objects::core::Pod;
+use phalanx_objects::topology::PlacementPhase;
+use phalanx_objects::{Kind, Object};
+
+use super::board::{Board, named};
+use super::chance::Chance;
+use super::client::{Client, Faults, options, run};
+use super::worlds::{fleet, gang, member, template};
+
+const START: Timestamp = Timestamp(1_000_000);
+const END: Timestamp = Timestamp(2_000_000);
+
+pub(crate) fn record(board: &Board, name: &str) -> Option<PlacementPhase> {
+    match board.objects.get(&named(Kind::Placement, "default", name)) {
+        Some(Object::Placement(placement)) => placement.spec.phase,
+        Some(_) | None => None,
+    }
+}
+
+fn running(board: &Board, of: &str) -> usize {
+    let of = |pod: &&Pod| pod.metadata.name.starts_with(of);
+    board.pods().filter(of).filter(|pod| pod.status.phase.as_str() == "Running").count()
+}
+
+#[test]
+fn a_gang_is_held_then_committed_then_bound() {
+    let yaml = fleet(3, 1) + &template("one", 1) + &gang("g", 3, "phalanx", "one");
+    let mut board = Board::new(&yaml);
+    let mut clients = [Client::new(options("phalanx"), &board, START)];
+    run(&mut board, &mut clients, (&mut Chance::new(3), &Faults::NONE), (START, END), |_| false);
+    let at = |word: &str| {
+        let found = board.written.iter().enumerate().filter(|(_, write)| write.starts_with(word));
+        found.map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let (create, update) = (at("create Placement"), at("update Placement"));
+    let (allocate, bind) = (at("allocate"), at("bind"));
+    assert_eq!((create.len(), update.len()), (1, 2), "{:#?}", board.written);
+    assert_eq!((allocate.len(), bind.len()), (3, 3), "{:#?}", board.written);
+    let order = [create[0], allocate[0], allocate[2], update[0], bind[0], bind[2], update[1]];
+    assert!(order.is_sorted(), "{:#?}", board.written);
+    assert_eq!(record(&board, "podgroup-g"), Some(PlacementPhase::Done));
+}
+
+#[test]
+fn a_placement_that_has_no_pods_any_more_goes() {
+    let yaml = fleet(3, 1) + &template("one", 1) + &gang("g", 3, "phalanx", "one");
+    let mut board = Board::new(&yaml);
+    let mut chance = Chance::new(3);
+    let mut clients = [Client::new(options("phalanx"), &board, START)];
+    run(&mut board, &mut clients, (&mut chance, &Faults::NONE), (START, END), |_| false);
+    assert_eq!(record(&board, "podgroup-g"), Some(PlacementPhase::Done));
+    for at in 0..3 {
+        board.delete(&named(Kind::Pod, "default", &format!("g-{at}")));
+    }
+    run(&mut board, &mut clients, (&mut chance, &Faults::NONE), (START, END), |_| false);
+    assert_eq!(record(&board, "podgroup-g"), None);
+    assert!(board.claims().all(|claim| claim.status.allocation.is_none()));
+}
+
+/// Member 7 of 8 is refused by its kubelet, and nobody makes another: within the bound none holds anything.
+#[test]
+fn a_gang_of_which_a_member_never_runs_is_released_whole() {
+    for seed in 0..12 {
+        let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 8, "phalanx", "one");
+        let mut board = Board::new(&yaml);
+        let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
+        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        let mut chance = Chance::new(seed);
+        let bound = Timestamp(START.0 + 65_000);
+        let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, bound), |_| false);
+        assert!(now <= bound, "seed {seed}");
+        assert_eq!(running(&board, "g-"), 0, "seed {seed}: {:#?}", board.written);
+        let held = board.claims().filter(|claim| claim.status.allocation.is_some()).count();
+        assert_eq!(held, 0, "seed {seed}");
+        assert_eq!(record(&board, "podgroup-g"), None, "seed {seed}");
+        let released: Vec<_> =
+            board.events.iter().filter(|event| event.reason == "Released").collect();
+        assert_eq!(released.len(), 7, "seed {seed}");
+        assert!(
+            released[0].note.contains("only 7 of the 8 pods")
+                && released[0].note.contains("pod g-7 has failed"),
+            "{}",
+            released[0].note
+        );
+    }
+}
+
+/// The same, and its workload makes another, which runs: all eight run, and the seven were left alone.
+#[test]
+fn a_member_that_comes_again_is_seated_beside_the_others() {
+    for seed in 0..12 {
+        let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 8, "phalanx", "one");
+        let mut board = Board::new(&yaml);
+        let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
+        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        let mut chance = Chance::new(seed);
+        let failed = |board: &Board| {
+            board.pod("g-7").is_some_and(|pod| pod.status.phase.as_str() == "Failed")
+        };
+        let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, END), failed);
+        board.add(&member("g", 8, "phalanx", "one"));
+        let end = Timestamp(now.0 + 60_000);
+        run(&mut board, &mut clients, (&mut chance, &faults), (now, end), |_| false);
+        assert_eq!(running(&board, "g-"), 8, "seed {seed}: {:#?}", board.written);
+        assert_eq!(record(&board, "podgroup-g"), Some(PlacementPhase::Done), "seed {seed}");
+        assert_eq!(board.devices_twice(), Vec::<String>::new(), "seed {seed}");
+    }
+}
+
+/// A gang for which there is no room holds nothing, and its Placement says why.
+#[test]
+fn a_gang_that_waits_holds_nothing_and_its_placement_says_why() {
+    let yaml = fleet(2, 1) + &template("one", 1) + &gang("g", 3, "phalanx", "one");
+    let mut board = Board::new(&yaml);
+    let mut clients = [Client::new(options("phalanx"), &board, START)];
+    run(&mut board, &mut clients, (&mut Chance::new(1), &Faults::NONE), (START, END), |_| false);
+    assert!(board.claims().all(|claim| claim.status.allocation.is_none()));
+    let of = named(Kind::Placement, "default", "podgroup-g");
+    let Some(Object::Placement(placement)) = board.objects.get(&of) else { panic!("no {of}") };
+    assert_eq!(placement.spec.phase, Some(PlacementPhase::Waiting));
+    assert_eq!(placement.status.reason, "GroupShort", "{:?}", placement.status);
+    assert!(placement.status.message.contains('3'), "{}", placement.status.message);
+    board.add(&super::worlds::node("late", 1));
+    run(&mut board, &mut clients, (&mut Chance::new(1), &Faults::NONE), (START, END), |_| false);
+    assert_eq!(running(&board, "g-"), 3, "{:#?}", board.written);
+    assert_eq!(record(&board, "podgroup-g"), Some(PlacementPhase::Done));
+}
