@@ -329,7 +329,7 @@ impl Controller {
         let due = self.wake_at.is_some_and(|at| at <= now) || self.end_backoffs(now);
         if self.stale || due {
             self.stale = false;
-            self.decide(now);
+            self.choose(now);
             self.drive(now);
         }
         self.sweep(now);

@@ -220,6 +220,8 @@ allowedTopologies: [{matchLabelExpressions: [{key: zone, values: [a]}]}]}
 {apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: a}, spec: {attacher: d, nodeName: n1, source: {persistentVolumeName: v}}, status: {attached: true}}
 ---
 {apiVersion: phalanx.dev/v1alpha1, kind: NodeTopology, metadata: {name: n1}, spec: {links: [{a: x, b: z, class: PIX, gbps: 25.5, source: driver}]}}
+---
+{apiVersion: phalanx.dev/v1alpha1, kind: Placement, metadata: {name: podgroup-g, namespace: default}, spec: {group: {kind: podgroup, name: g}, phase: Committing, committedAt: '2026-01-01T00:00:00Z', ran: true, pools: [{driver: d, name: n1}], seats: [{role: 1, index: 2, pod: g-2, uid: u, node: n1, grants: [{claim: c, request: a/b, devices: [x], consumed: {memory: 1Gi}}]}]}, status: {verdict: waits, reason: GroupShort, message: m, tally: [{reason: r, nodes: 1, devices: 2}], nearest: n1}}
 ";
 
 fn everything() -> String {

@@ -194,14 +194,12 @@ impl Controller {
             let namespace = &flight.group.object.namespace;
             let all = objects.in_namespace(Kind::ResourceClaim, namespace);
             let uids: BTreeSet<&str> = flight.uids.values().map(String::as_str).collect();
-            let concerns = |object: &&Object| match object {
-                Object::ResourceClaim(claim) => {
-                    let owner = claim.metadata.controller();
-                    let users = &claim.status.reserved_for;
-                    owner.is_some_and(|owner| uids.contains(owner.uid.as_str()))
-                        || users.iter().any(|user| uids.contains(user.uid.as_str()))
-                }
-                _ => false,
+            let concerns = |object: &&Object| {
+                let Object::ResourceClaim(claim) = object else { return false };
+                let owner = claim.metadata.controller();
+                let users = &claim.status.reserved_for;
+                owner.is_some_and(|owner| uids.contains(owner.uid.as_str()))
+                    || users.iter().any(|user| uids.contains(user.uid.as_str()))
             };
             let mut found: BTreeSet<ObjectRef> =
                 all.filter(concerns).map(Object::reference).collect();

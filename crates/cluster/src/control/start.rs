@@ -21,7 +21,7 @@ use crate::view::claim_reference;
 
 impl Controller {
     /// Decides what waits, and starts what can be.
-    pub(super) fn decide(&mut self, now: Timestamp) {
+    pub(super) fn choose(&mut self, now: Timestamp) {
         let options = PlanOptions {
             now: Some(now),
             policy: self.options.policy,

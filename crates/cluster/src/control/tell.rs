@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{GroupKey, PodKey, Reason, Timestamp, Verdict};
+use phalanx_engine::{Act, GroupKey, PodKey, Reason, Timestamp, Verdict};
 use phalanx_objects::topology::{
     Placement, PlacementGroup, PlacementPhase, PlacementStatus, PlacementTally,
 };
@@ -94,9 +94,9 @@ impl Controller {
         let mut first = None;
         let roles = plan.decision.roles.iter().filter(|(of, ..)| *of == info.key);
         let beside: BTreeMap<u16, &Verdict> = roles.map(|(_, role, own)| (*role, own)).collect();
-        let seated = plan.decision.acts.iter().filter_map(|act| match act {
-            phalanx_engine::Act::Place(of, seats, _) if *of == info.key => Some(seats),
-            _ => None,
+        let seated = plan.decision.acts.iter().filter_map(|act| {
+            let Act::Place(of, seats, _) = act else { return None };
+            (*of == info.key).then_some(seats)
         });
         let seated: Vec<&PodKey> = seated.flatten().filter_map(|seat| seat.pod.as_ref()).collect();
         for (role, at) in info.roles.iter().zip(0_u16..) {

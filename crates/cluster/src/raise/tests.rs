@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::compat::Compat;
 use crate::finding::Source;
-use crate::lower::ObjectEvent;
+use crate::lower::{Lowering, ObjectEvent};
 use crate::world::Objects;
 
 fn read<T: DeserializeOwned>(value: Value) -> T {

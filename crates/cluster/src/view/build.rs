@@ -174,7 +174,7 @@ fn subject(world: &World, info: &GroupInfo, report: &Report, seats: &[Seat]) -> 
 }
 
 /// The role of a group that stands in its way.
-fn culprit(verdict: &Verdict) -> Option<usize> {
+pub(super) fn culprit(verdict: &Verdict) -> Option<usize> {
     let why = match verdict {
         Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => why,
         Verdict::Placed { short: Some(short), .. } => &short.why,
@@ -784,28 +784,6 @@ pub(crate) fn counters_of(spec: &PodSpec) -> BTreeMap<String, i64> {
         }
     }
     counted
-}
-
-/// What is said first of what is not placed of a group: the code of the reason and the sentence. Of a group
-/// that starts whole it names the member that it is about.
-pub(crate) fn first_reason(
-    world: &World,
-    info: &GroupInfo,
-    (at, pod): (usize, &PodInfo),
-    verdict: &Verdict,
-) -> Option<(&'static str, String)> {
-    let why = match verdict {
-        Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => why,
-        Verdict::Placed { short: Some(short), .. } => &short.why,
-        Verdict::Placed { short: None, .. } => return None,
-    };
-    let other = if info.gang { culprit(verdict) } else { None };
-    let other = other.and_then(|role| Some((role, info.roles.get(role)?.pods.first()?)));
-    let mut rows = reasons(world, info, other.map_or(pod, |(_, other)| other), why);
-    if let Some((role, first)) = other.filter(|(role, _)| *role != at) {
-        rows = name_member(info, (role, first), why, &rows);
-    }
-    rows.into_iter().next().map(|row| (row.code, row.message))
 }
 
 /// The rows of a funnel, the deciding one first: of what is refused, what stays in the way whatever

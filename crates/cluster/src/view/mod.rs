@@ -3,6 +3,7 @@
 mod align;
 mod build;
 mod choice;
+mod first;
 mod groups;
 mod members;
 mod mounts;
@@ -13,9 +14,8 @@ mod stay;
 mod why;
 
 pub use build::{ViewOptions, node_order, plan_document, request_name};
-pub(crate) use build::{
-    claim_reference, counters_of, document_with, first_reason, home_of, who_sits,
-};
+pub(crate) use build::{claim_reference, counters_of, document_with, home_of, who_sits};
+pub(crate) use first::first_reason;
 pub(crate) use others::is_alike;
 pub use schema::*;
 pub use why::{node_asked, why_document};

@@ -69,8 +69,8 @@ impl Board {
             let Some(Object::ResourceClaimTemplate(template)) = self.objects.get(&of) else {
                 panic!("{of} is missing")
             };
-            let mut claim = ResourceClaim::default();
-            claim.spec = template.spec.spec.clone();
+            let spec = template.spec.spec.clone();
+            let mut claim = ResourceClaim { spec, ..ResourceClaim::default() };
             claim.metadata.name = format!("{}-{}-x", pod.metadata.name, entry.name);
             claim.metadata.namespace.clone_from(&pod.metadata.namespace);
             let annotation = (raise::POD_CLAIM_NAME.to_owned(), entry.name.clone());
@@ -145,16 +145,14 @@ impl Board {
     }
 
     pub(crate) fn pods(&self) -> impl Iterator<Item = &Pod> {
-        self.objects.values().filter_map(|object| match object {
-            Object::Pod(pod) => Some(&**pod),
-            _ => None,
-        })
+        self.objects
+            .values()
+            .filter_map(|object| if let Object::Pod(pod) = object { Some(&**pod) } else { None })
     }
 
     pub(crate) fn claims(&self) -> impl Iterator<Item = &ResourceClaim> {
-        self.objects.values().filter_map(|object| match object {
-            Object::ResourceClaim(claim) => Some(&**claim),
-            _ => None,
+        self.objects.values().filter_map(|object| {
+            if let Object::ResourceClaim(claim) = object { Some(&**claim) } else { None }
         })
     }
 
@@ -185,77 +183,93 @@ impl Board {
         }
     }
 
+    fn found(&self, effect: &Effect) -> Result<Object, Answer> {
+        self.guarded(&effect.target().expect("an object"), &effect.guard)
+    }
+
+    fn found_pod(&self, effect: &Effect) -> Result<Pod, Answer> {
+        let Object::Pod(pod) = self.found(effect)? else { panic!("{effect:?} is of no pod") };
+        Ok((*pod).clone())
+    }
+
     fn try_write(&mut self, effect: &Effect) -> Result<Option<Object>, Answer> {
-        let target = effect.target();
-        let found =
-            |board: &Self| board.guarded(target.as_ref().expect("an object"), &effect.guard);
         match &effect.write {
-            Write::Seat(raise::Write::CreateClaim(claim)) => {
-                let fresh = ResourceClaim { status: Default::default(), ..(**claim).clone() };
-                self.create(Object::from(fresh)).map(Some)
-            }
-            Write::Seat(raise::Write::Finalize(claim) | raise::Write::Unprotect(claim)) => {
-                let mut object = found(self)?;
-                let meta = object.metadata_mut();
-                meta.finalizers.clone_from(&claim.metadata.finalizers);
-                let ends = meta.deletion_timestamp.is_some() && meta.finalizers.is_empty();
-                if ends {
-                    self.remove(&object.reference());
-                    return Ok(None);
-                }
-                Ok(Some(self.put(object)))
-            }
-            Write::Seat(raise::Write::ClaimStatus(claim)) => {
-                let Object::ResourceClaim(old) = found(self)? else { panic!("{effect:?}") };
-                Ok(Some(self.write_status(&old, claim)?))
-            }
-            Write::Seat(raise::Write::DeleteClaim(_))
-            | Write::DeletePlacement(_)
-            | Write::DeletePod(_) => {
-                let of = found(self)?.reference();
-                self.delete(&of);
-                Ok(self.objects.get(&of).cloned())
-            }
-            Write::Seat(raise::Write::PodStatus(write)) => {
-                let Object::Pod(mut pod) = found(self)? else { panic!("{effect:?}") };
-                let status = Some(write.status.clone());
-                std::sync::Arc::make_mut(&mut pod).status.extended_resource_claim_status = status;
-                Ok(Some(self.put(Object::Pod(pod))))
-            }
-            Write::Seat(raise::Write::KeepVolume(_) | raise::Write::SelectNode(_)) => {
-                panic!("there are no volumes here")
-            }
-            Write::Seat(raise::Write::Bind(bind)) => {
-                let Object::Pod(mut pod) = found(self)? else { panic!("{effect:?}") };
-                if !pod.spec.node_name.is_empty() || pod.metadata.deletion_timestamp.is_some() {
-                    return Err(Answer::Conflict);
-                }
-                std::sync::Arc::make_mut(&mut pod).spec.node_name.clone_from(&bind.node);
-                self.put(Object::Pod(pod));
-                Ok(None)
-            }
+            Write::Seat(write) => self.write_seat(write, effect),
+            Write::DeletePlacement(_) | Write::DeletePod(_) => self.delete_found(effect),
             Write::CreatePlacement(placement) => {
                 self.create(Object::from((**placement).clone())).map(Some)
             }
             Write::UpdatePlacement(placement) => {
-                found(self)?;
+                self.found(effect)?;
                 Ok(Some(self.put(Object::from((**placement).clone()))))
             }
             Write::PodCondition(write) => {
-                let Object::Pod(mut pod) = found(self)? else { panic!("{effect:?}") };
-                let conditions = &mut std::sync::Arc::make_mut(&mut pod).status.conditions;
-                conditions.retain(|condition| condition.kind != "PodScheduled");
-                conditions.push(Condition {
+                let mut pod = self.found_pod(effect)?;
+                pod.status.conditions.retain(|condition| condition.kind != "PodScheduled");
+                pod.status.conditions.push(Condition {
                     kind: "PodScheduled".to_owned(),
                     status: "False".to_owned(),
                     reason: write.reason.to_owned(),
                     ..Condition::default()
                 });
-                Ok(Some(self.put(Object::Pod(pod))))
+                Ok(Some(self.put(Object::from(pod))))
             }
             Write::GroupCondition(_) => Ok(None),
             Write::Event(event) => {
                 self.events.push(event.clone());
+                Ok(None)
+            }
+        }
+    }
+
+    fn delete_found(&mut self, effect: &Effect) -> Result<Option<Object>, Answer> {
+        let of = self.found(effect)?.reference();
+        self.delete(&of);
+        Ok(self.objects.get(&of).cloned())
+    }
+
+    fn write_seat(
+        &mut self,
+        write: &raise::Write,
+        effect: &Effect,
+    ) -> Result<Option<Object>, Answer> {
+        match write {
+            raise::Write::CreateClaim(claim) => {
+                let fresh = ResourceClaim { status: Default::default(), ..(**claim).clone() };
+                self.create(Object::from(fresh)).map(Some)
+            }
+            raise::Write::Finalize(claim) | raise::Write::Unprotect(claim) => {
+                let mut object = self.found(effect)?;
+                let meta = object.metadata_mut();
+                meta.finalizers.clone_from(&claim.metadata.finalizers);
+                if meta.deletion_timestamp.is_some() && meta.finalizers.is_empty() {
+                    self.remove(&object.reference());
+                    return Ok(None);
+                }
+                Ok(Some(self.put(object)))
+            }
+            raise::Write::ClaimStatus(claim) => {
+                let Object::ResourceClaim(old) = self.found(effect)? else {
+                    panic!("{effect:?} is of no claim")
+                };
+                Ok(Some(self.write_status(&old, claim)?))
+            }
+            raise::Write::DeleteClaim(_) => self.delete_found(effect),
+            raise::Write::PodStatus(write) => {
+                let mut pod = self.found_pod(effect)?;
+                pod.status.extended_resource_claim_status = Some(write.status.clone());
+                Ok(Some(self.put(Object::from(pod))))
+            }
+            raise::Write::KeepVolume(_) | raise::Write::SelectNode(_) => {
+                panic!("there are no volumes here")
+            }
+            raise::Write::Bind(bind) => {
+                let mut pod = self.found_pod(effect)?;
+                if !pod.spec.node_name.is_empty() || pod.metadata.deletion_timestamp.is_some() {
+                    return Err(Answer::Conflict);
+                }
+                pod.spec.node_name.clone_from(&bind.node);
+                self.put(Object::from(pod));
                 Ok(None)
             }
         }

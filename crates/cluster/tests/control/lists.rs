@@ -62,8 +62,8 @@ fn lists_at_any_time_lead_to_the_same_end() {
                 run(&mut board, &mut clients, (&mut chance, &Faults::NONE), (now, now), |board| {
                     board.written.len() >= 2 * n
                 });
-            let kinds = [Kind::Pod, Kind::ResourceClaim, Kind::Placement, Kind::ResourceSlice];
-            let kind = kinds[chance.index(kinds.len())];
+            let kind = chance.pick(&["Pod", "ResourceClaim", "Placement", "ResourceSlice"]);
+            let kind = *Kind::ALL.iter().find(|of| of.as_str() == kind).expect("a kind");
             clients[0].lose_watch(kind, &board);
             clients[0].list(kind, &board, now);
         }

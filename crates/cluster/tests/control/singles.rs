@@ -26,10 +26,10 @@ fn planned(board: &Board) -> BTreeMap<String, String> {
     }
     world.settle();
     let options = PlanOptions { now: Some(START), ..PlanOptions::default() };
-    let seats = plan(&mut world, &options).decision.acts.into_iter().filter_map(|act| match act {
-        Act::Place(_, seats, _) => Some(seats),
-        _ => None,
-    });
+    let acts = plan(&mut world, &options).decision.acts;
+    let seats = acts
+        .into_iter()
+        .filter_map(|act| if let Act::Place(_, seats, _) = act { Some(seats) } else { None });
     let seats = seats.flatten();
     seats
         .map(|seat| (seat.pod.expect("a pod").0.name.to_string(), seat.node.0.to_string()))
@@ -134,4 +134,33 @@ fn extended_resources_that_devices_serve_get_their_claim_first() {
     let status = pod.status.extended_resource_claim_status.as_ref().expect("a claim");
     let claim = named(Kind::ResourceClaim, "default", &status.resource_claim_name);
     assert!(board.objects.contains_key(&claim), "{claim}");
+}
+
+/// Seats that a controller holds are nobody else's in a plan of a dump; once its Placement says that they
+/// are given back, they are.
+#[test]
+fn a_plan_of_a_dump_keeps_the_seats_of_placements_that_are_held() {
+    for (phase, free) in [("Held", false), ("Committing", false), ("Releasing", true)] {
+        let mut board = Board::new(
+            &(fleet(2, 1) + &template("one", 1) + &super::worlds::gang("g", 2, "phalanx", "one")),
+        );
+        let seat = |at: usize| {
+            let uid = &board.pod(&format!("g-{at}")).expect("a member").metadata.uid;
+            format!(
+                "{{pod: g-{at}, uid: {uid}, index: {at}, node: n{at}, grants: [{{claim: gpus, request: gpu, \
+                 pool: {at}, devices: [gpu-0]}}]}}"
+            )
+        };
+        let placement = format!(
+            "---\napiVersion: phalanx.dev/v1alpha1\nkind: Placement\n\
+             metadata: {{name: podgroup-g, namespace: default}}\n\
+             spec: {{group: {{kind: podgroup, name: g}}, phase: {phase}, pools: [{{driver: \
+             gpu.example.com, name: n0}}, {{driver: gpu.example.com, name: n1}}], seats: [{}, {}]}}\n",
+            seat(0),
+            seat(1)
+        );
+        board.add(&(placement + &pod("p", "phalanx", &of_template("one"))));
+        let planned = planned(&board);
+        assert_eq!(!planned.is_empty(), free, "{phase}: {planned:?}");
+    }
 }

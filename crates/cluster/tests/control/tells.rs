@@ -13,9 +13,9 @@ const END: Timestamp = Timestamp(5_000_000);
 
 fn conditions(client: &Client) -> Vec<String> {
     let effects = client.steps.iter().flat_map(|step| &step.effects);
-    let written = effects.filter_map(|effect| match &effect.write {
-        Write::PodCondition(condition) => Some(condition.message.clone()),
-        _ => None,
+    let written = effects.filter_map(|effect| {
+        let Write::PodCondition(condition) = &effect.write else { return None };
+        Some(condition.message.clone())
     });
     written.collect()
 }
