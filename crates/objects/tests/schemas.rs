@@ -9,9 +9,9 @@ use serde_json::Value;
 
 /// Every field of each kind, set to something that is no default.
 const FULL: &str = "
-{apiVersion: phalanx.dev/v1alpha1, kind: NodeTopology, metadata: {name: n}, spec: {nodeName: m, source: measured, devices: [{name: a, kind: gpu, driver: d, pool: p, device: x, pciBusID: b, uuid: u, index: 1, numaNode: 1, pcieRoot: r, pcieSwitch: s, rail: l, source: driver}, {name: b}], links: [{a: a, b: b, class: NVL, links: 2, gbps: 1.5, source: driver}], islands: [{name: i, members: [a, b], fabric: bridge, gbps: 1.5, source: driver}], switches: [{name: s, members: [a], source: driver}]}}
+{apiVersion: phalanx.dev/v1alpha1, kind: NodeTopology, metadata: {name: n1}, spec: {nodeName: m, source: measured, devices: [{name: a, kind: gpu, driver: d, pool: p, device: x, pciBusID: b, uuid: u, index: 1, numaNode: 1, pcieRoot: r, pcieSwitch: s, rail: l, source: driver}, {name: b}], links: [{a: a, b: b, class: NVL, links: 2, gbps: 1.5, source: driver}], islands: [{name: i, members: [a, b], fabric: bridge, gbps: 1.5, source: driver}], switches: [{name: s, members: [a], source: driver}]}}
 ---
-{apiVersion: phalanx.dev/v1alpha1, kind: Placement, metadata: {name: p, namespace: n}, spec: {group: {kind: podgroup, name: g}, schedulerName: s, epoch: 1, phase: Held, committedAt: '2026-01-01T00:00:00Z', ran: true, pools: [{driver: d, name: p}, {driver: d, name: q}], seats: [{role: 1, index: 1, pod: p, uid: u, node: n, grants: [{claim: c, request: r, pool: 1, devices: [x], consumed: {any: 1Gi}}]}]}, status: {verdict: waits, reason: r, message: m, tally: [{reason: r, nodes: 1, devices: 1}], nearest: n, expectedStart: '2026-01-01T00:00:00Z'}}
+{apiVersion: phalanx.dev/v1alpha1, kind: Placement, metadata: {name: p, namespace: n1}, spec: {group: {kind: podgroup, name: g}, schedulerName: s, epoch: 1, phase: Held, committedAt: '2026-01-01T00:00:00Z', ran: true, pools: [{driver: d, name: p}, {driver: d, name: q}], seats: [{role: 1, index: 1, pod: p, uid: u, node: n1, grants: [{claim: c, request: r, pool: 1, devices: [x], consumed: {any: 1Gi}}]}]}, status: {verdict: waits, reason: r, message: m, tally: [{reason: r, nodes: 1, devices: 1}], nearest: n1, expectedStart: '2026-01-01T00:00:00Z'}}
 ";
 
 /// Paths of fields, with the type of each.
