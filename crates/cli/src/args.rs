@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     Diff(DiffArgs),
     Mask(MaskArgs),
+    Dump(DumpArgs),
+    Controller(ControllerArgs),
     Completion(CompletionArgs),
 }
 
@@ -74,6 +76,8 @@ impl Command {
             Self::Status(_) => "status",
             Self::Diff(_) => "diff",
             Self::Mask(_) => "mask",
+            Self::Dump(_) => "dump",
+            Self::Controller(_) => "controller",
             Self::Completion(_) => "completion",
         }
     }
@@ -308,6 +312,120 @@ Exit codes:
   1  something could not be read, and is left out
   2  the command line is wrong, or nothing could be read";
 
+/// Write what `plan`, `why` and `status` read of a cluster
+///
+/// Objects of every kind that is read and that the cluster serves, with the fields that are read:
+/// environment, arguments and annotations that decide nothing are not in it, and secrets are not
+/// asked for. `mask` makes it anonymous.
+#[derive(Debug, Args)]
+#[command(after_help = DUMP_EXAMPLES)]
+pub(crate) struct DumpArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    /// Print the objects one after the other, or as one list
+    #[arg(short, long, value_enum, default_value_t = MaskOutput::Yaml, value_name = "FORMAT")]
+    pub(crate) output: MaskOutput,
+}
+
+const DUMP_EXAMPLES: &str = "\
+Examples:
+  What the cluster is like now, to ask about it later:
+    phalanx dump > state.yaml
+    phalanx why -f state.yaml job/llama
+  Anonymous, to attach to a question:
+    phalanx dump -o json | phalanx mask -f - > masked.yaml
+
+Exit codes:
+  0  every object of a kind that is read is in it
+  1  something could not be read, and is left out
+  2  the command line is wrong, or the cluster could not be read";
+
+/// Place pods in a cluster: those that name this scheduler, and groups of them whole
+///
+/// Runs until it is told to stop (SIGTERM or Ctrl-C), and finishes then what is under way. Stopped at
+/// any point it goes on where it was, for all that it knows stands in the cluster. What it does and
+/// which rights it needs is told in docs/guide/controller.md.
+#[derive(Debug, Args)]
+#[command(after_help = CONTROLLER_EXAMPLES)]
+pub(crate) struct ControllerArgs {
+    /// The kubeconfig of the cluster
+    ///
+    /// Without it, that of KUBECONFIG or the one at home, and in a pod its service account.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig; without it, the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// Place the pods whose spec.schedulerName is this
+    #[arg(long, default_value = "phalanx", value_name = "NAME")]
+    pub(crate) scheduler_name: String,
+    /// Decide and write nothing: report where the cluster's scheduler does otherwise
+    #[arg(long)]
+    pub(crate) shadow: bool,
+    /// Feature gates that the cluster does not have as its version does: A=true,B=false
+    #[arg(long, value_name = "GATES")]
+    pub(crate) feature_gates: Option<String>,
+    /// Answer /healthz, /readyz and /metrics at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// Seconds that a group may take from its first binding until all that it needs runs
+    ///
+    /// After it the group is released whole.
+    #[arg(long, default_value_t = 60, value_name = "SECONDS",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) start_within: u32,
+    /// Writes that may be under way together
+    #[arg(long, default_value_t = 64, value_name = "COUNT",
+        value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) writes: u16,
+    /// Write the objects here if a decision fails; without it, to the folder for temporary files
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) snapshots: Option<PathBuf>,
+    /// How lines of the log are written
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
+    pub(crate) log_format: LogFormat,
+    /// How grave a line must be to be written
+    #[arg(long, value_enum, default_value_t = LogLevel::Info, value_name = "LEVEL")]
+    pub(crate) log_level: LogLevel,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// How grave a line of the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    /// What failed for good
+    Error,
+    /// What should not be, and is tried again or left out
+    Warn,
+    /// What happens: starts, verdicts, watches that end
+    Info,
+    /// Each write
+    Debug,
+    /// All
+    Trace,
+}
+
+const CONTROLLER_EXAMPLES: &str = "\
+Examples:
+  In the cluster, with its rights and its service account:
+    kubectl apply -k deploy/
+  From here, for a try:
+    phalanx controller --kubeconfig ~/.kube/config
+  Beside kube-scheduler, to see where it would do otherwise:
+    phalanx controller --shadow --scheduler-name default-scheduler
+
+Exit codes:
+  0  it was told to stop
+  2  the command line is wrong, there is no way to the cluster, or a decision failed";
+
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETION_EXAMPLES)]
@@ -331,6 +449,20 @@ fn time(text: &str) -> Result<jiff::Timestamp, String> {
     })
 }
 
+/// The cluster that is read or followed.
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArgs {
+    /// Read the cluster that this kubeconfig names, as well as what -f names
+    ///
+    /// Objects of every kind that is read and that the cluster serves; secrets are none of them. Its
+    /// version is the one whose rules hold.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig; without it, the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+}
+
 /// What is read.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
@@ -342,8 +474,15 @@ pub(crate) struct InputArgs {
     /// names, and what else begins as kubectl prints objects; links are followed, and what is hidden
     /// (its name begins with a dot) is left out. So folders of `kubectl cluster-info dump`,
     /// must-gather and sosreport can be given as they are, also as one .tar or .tar.gz.
-    #[arg(short, long = "filename", required = true, value_name = "PATH")]
+    #[arg(
+        short,
+        long = "filename",
+        required_unless_present_any = ["kubeconfig", "context"],
+        value_name = "PATH"
+    )]
     pub(crate) filenames: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
     /// The present, as in 2026-11-28T10:00:00Z
     ///
     /// Without it, the newest time stamp that is read.
@@ -351,7 +490,7 @@ pub(crate) struct InputArgs {
     pub(crate) now: Option<jiff::Timestamp>,
     /// The Kubernetes version whose rules hold, 1.34 to 1.37
     ///
-    /// Without it, the newest that we know.
+    /// Without it, that of the cluster that is read, else the newest that we know.
     #[arg(long, value_name = "VERSION")]
     pub(crate) kubernetes_version: Option<String>,
     /// Feature gates as kube-scheduler spells them: A=true,B=false

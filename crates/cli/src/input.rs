@@ -9,22 +9,25 @@ use phalanx_cluster::lint::{Rule, refusals, refused_admin_access};
 use phalanx_cluster::view::{CompatView, FindingView};
 use phalanx_cluster::world::World;
 use phalanx_cluster::{Compat, Finding, Gone, Lowering, ObjectEvent, Plugin, Source, Version};
+use phalanx_live::Connection;
 use phalanx_objects::read::{self, Item, Problem};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use crate::args::InputArgs;
 use crate::cel;
+use crate::cluster;
 use crate::exit::Failure;
 use crate::files::{Came, Files, Left, Text, Unreadable};
 use crate::findings::{Findings, placed};
 use crate::foreign::Foreign;
 use crate::progress::{Passing, Progress};
 
-/// The version and the gates that are asked for.
-fn compat(args: &InputArgs) -> Result<Compat, Failure> {
-    let version = match &args.kubernetes_version {
-        Some(text) => Version::parse(text).map_err(|error| Failure::new(error.to_string()))?,
-        None => Version::default(),
+/// The version and the gates that are asked for, or the version of the cluster.
+fn compat(args: &InputArgs, cluster: Option<&Connection>) -> Result<Compat, Failure> {
+    let version = match (&args.kubernetes_version, cluster) {
+        (Some(text), _) => Version::parse(text).map_err(|error| Failure::new(error.to_string()))?,
+        (None, Some(cluster)) => cluster.cluster().version().map_err(cluster::failure)?,
+        (None, None) => Version::default(),
     };
     let compat = Compat::new(version);
     let gates = args.feature_gates.as_deref().unwrap_or_default();
@@ -89,18 +92,19 @@ pub(crate) struct Held {
 pub(crate) struct Texts {
     held: Vec<(String, Vec<u8>, Came)>,
     left: Left,
+    cluster: Option<Connection>,
 }
 
 impl Texts {
     /// All that the command line names.
     pub(crate) fn of(args: &InputArgs) -> Result<Self, Failure> {
         let mut held = Vec::new();
-        let files = Files::find(&args.filenames).map_err(unreadable)?;
+        let cluster = cluster::of(args)?;
         let keep = |text: Text<'_>, _: &Passing| {
             held.push((text.name.to_owned(), text.bytes.to_owned(), text.came));
         };
-        let left = files.read(keep).map_err(unreadable)?;
-        Ok(Self { held, left })
+        let left = each_text(args, cluster.as_ref(), keep)?;
+        Ok(Self { held, left, cluster })
     }
 
     /// Each, in the order of the input.
@@ -133,8 +137,8 @@ pub(crate) struct Asked<'a> {
 /// # Errors
 /// When the version, a gate or a path is wrong, or when nothing in any of the files is an object.
 pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Input, Failure> {
-    let mut reading = Reading::new(args, asked)?;
-    let files = Files::find(&args.filenames).map_err(unreadable)?;
+    let cluster = cluster::of(args)?;
+    let mut reading = Reading::new(args, asked, cluster.as_ref())?;
     let mut findings = reading.options.clone();
     let refused = RefCell::new(Vec::new());
     let compat = reading.world.lowering().compat().clone();
@@ -169,7 +173,7 @@ pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Input, Failure>
             }
         });
     };
-    let left = files.read(take).map_err(unreadable)?;
+    let left = each_text(args, cluster.as_ref(), take)?;
     foreign.tell(&left, reading.has_nodes(), &mut findings);
     let passed_over = reading.passed_over;
     let lost = reading.lost || !left.lost.is_empty();
@@ -194,6 +198,24 @@ pub(crate) fn read(args: &InputArgs, asked: Asked<'_>) -> Result<Input, Failure>
     Ok(Input { world, findings, passed_over, lost })
 }
 
+/// Hands out each text: what the cluster holds, then what the files say.
+fn each_text(
+    args: &InputArgs,
+    cluster: Option<&Connection>,
+    mut sink: impl FnMut(Text<'_>, &Passing),
+) -> Result<Left, Failure> {
+    let files = Files::find(&args.filenames).map_err(unreadable)?;
+    if let Some(cluster) = cluster {
+        let mut progress = Progress::over(0);
+        let mut page = |name: &str, text: &str| {
+            let text = Text { name, bytes: text.as_bytes(), came: Came::Named };
+            sink(text, &progress.text(text.bytes));
+        };
+        cluster.read(&mut page).map_err(cluster::failure)?;
+    }
+    files.read(sink).map_err(unreadable)
+}
+
 /// The object and the field of a finding.
 fn field(finding: &Finding) -> Option<(ObjectRef, String)> {
     Some((finding.object.clone()?, finding.path.clone()))
@@ -204,7 +226,7 @@ fn field(finding: &Finding) -> Option<(ObjectRef, String)> {
 /// # Errors
 /// As [`read`].
 pub(crate) fn read_held(args: &InputArgs, texts: &Texts) -> Result<Held, Failure> {
-    let mut reading = Reading::new(args, Asked::default())?;
+    let mut reading = Reading::new(args, Asked::default(), texts.cluster.as_ref())?;
     let mut options = reading.options.clone();
     let mut findings = options.clone();
     let mut problems = Vec::new();
@@ -238,8 +260,12 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(args: &InputArgs, asked: Asked<'_>) -> Result<Self, Failure> {
-        let compat = compat(args)?;
+    fn new(
+        args: &InputArgs,
+        asked: Asked<'_>,
+        cluster: Option<&Connection>,
+    ) -> Result<Self, Failure> {
+        let compat = compat(args, cluster)?;
         let mut options = Findings::default();
         for warning in compat.warnings() {
             options.option(&format!("--feature-gates: {warning}"));
@@ -303,7 +329,9 @@ impl Reading {
                 Some("-") => "standard input".to_owned(),
                 Some(_) | None => path.display().to_string(),
             };
-            let names = args.filenames.iter().map(name).collect::<Vec<_>>().join(", ");
+            let cluster = (args.filenames.is_empty()).then(|| "the cluster".to_owned());
+            let names = args.filenames.iter().map(name).chain(cluster);
+            let names = names.collect::<Vec<_>>().join(", ");
             let message = format!("There is nothing to answer from: {names} holds no object.");
             return Err(Failure::new(message).after(findings));
         }

@@ -3,9 +3,12 @@
 
 mod args;
 mod cel;
+mod cluster;
+mod controller;
 mod devices;
 mod diff;
 mod document;
+mod dump;
 mod exit;
 mod files;
 mod findings;
@@ -28,7 +31,7 @@ mod why;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
 
 use args::{Cli, Command, CompletionArgs, LintOutput, Output, PlanOutput};
 use exit::{Answer, FINE, Failure, MISUSE, Printed};
@@ -39,7 +42,7 @@ use exit::{Answer, FINE, Failure, MISUSE, Printed};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
@@ -53,6 +56,8 @@ fn main() -> ExitCode {
         Command::Diff(args) => (diff::run(args), format(args.output)),
         // Objects are printed, or nothing: there is no document to say why.
         Command::Mask(args) => (mask::run(args), Format::Text),
+        Command::Dump(args) => (dump::run(args), Format::Text),
+        Command::Controller(args) => (controller::run(args), Format::Text),
         Command::Completion(args) => (completion(args), Format::Text),
     };
     match answer {
@@ -64,6 +69,20 @@ fn main() -> ExitCode {
     }
 }
 
+/// The command line. As a plugin of kubectl it asks about kubectl's cluster, unless it is told otherwise.
+fn parse() -> Result<Cli, clap::Error> {
+    if !cluster::is_plugin() {
+        return Cli::try_parse();
+    }
+    let mut command = Cli::command().bin_name("kubectl phalanx");
+    for name in ["plan", "why", "devices", "lint", "status", "mask"] {
+        command = command.mut_subcommand(name, |command| {
+            command.mut_arg("filenames", |arg| arg.required(false))
+        });
+    }
+    Cli::from_arg_matches(&command.try_get_matches()?)
+}
+
 /// Prints the document that a command owes a program even where it has no answer.
 fn no_answer(command: &str, failure: &Failure, format: Format) -> ExitCode {
     match command {
@@ -71,7 +90,7 @@ fn no_answer(command: &str, failure: &Failure, format: Format) -> ExitCode {
         "lint" => tell(&lint::no_answer(failure), format),
         "status" => tell(&status::no_answer(failure), format),
         "diff" => tell(&diff::no_answer(failure), format),
-        "mask" | "completion" => ExitCode::from(MISUSE),
+        "mask" | "dump" | "controller" | "completion" => ExitCode::from(MISUSE),
         _ => tell(&question::no_answer(failure), format),
     }
 }

@@ -324,7 +324,10 @@ fn why_command(args: &PlanArgs, pod: &PodView) -> String {
     for path in &input.filenames {
         option("-f", &path.display().to_string());
     }
+    let kubeconfig = input.cluster.kubeconfig.as_ref().map(|path| path.display().to_string());
     let texts = [
+        ("--kubeconfig", kubeconfig),
+        ("--context", input.cluster.context.clone()),
         ("--now", input.now.map(|now| now.to_string())),
         ("--kubernetes-version", input.kubernetes_version.clone()),
         ("--feature-gates", input.feature_gates.clone()),

@@ -5,12 +5,13 @@ use super::manifests::Metadata;
 use crate::run::{cargo, output};
 
 /// The house: each crate and which of ours it may depend on. `None` is all.
-const ARROWS: [(&str, Option<&[&str]>); 8] = [
+const ARROWS: [(&str, Option<&[&str]>); 9] = [
     ("phalanx-engine", Some(&[])),
     ("phalanx-objects", Some(&[])),
     ("phalanx-cel", Some(&["phalanx-objects"])),
     ("phalanx-cluster", Some(&["phalanx-engine", "phalanx-objects", "phalanx-cel"])),
     ("phalanx-sim", Some(&["phalanx-cluster", "phalanx-engine", "phalanx-objects"])),
+    ("phalanx-live", Some(&["phalanx-cluster", "phalanx-engine", "phalanx-objects"])),
     ("phalanx-kubernetes", Some(&[])),
     ("phalanx-cli", None),
     ("xtask", None),

@@ -1,0 +1,151 @@
+//! Each write's form on the wire, by hand from the API's conventions.
+
+use phalanx_objects::topology::PlacementPhase;
+
+use super::*;
+use crate::discover::Served;
+
+fn board() -> Board {
+    let served = |api_version: &str, plural: &str| Served {
+        api_version: api_version.to_owned(),
+        plural: plural.to_owned(),
+    };
+    Board::from([
+        (Kind::Pod, served("v1", "pods")),
+        (Kind::ResourceClaim, served("resource.k8s.io/v1", "resourceclaims")),
+        (Kind::Placement, served("phalanx.dev/v1alpha1", "placements")),
+    ])
+}
+
+fn asked(write: Write, version: Option<&str>) -> Ask {
+    let guard = Guard { uid: "u".to_owned(), version: version.map(str::to_owned), epoch: 1 };
+    let now = "2026-11-30T10:00:00.123456789Z".parse().expect("a time");
+    let board = board();
+    let scene =
+        Scene { board: &board, now, scheduler: "phalanx", instance: "phalanx-a", stands: false };
+    ask(&Effect { id: EffectId(1), guard, write }, scene).expect("it is served")
+}
+
+fn claim(text: &str) -> Box<ResourceClaim> {
+    Box::new(serde_json::from_str(text).expect("a claim"))
+}
+
+const ALLOCATED: &str = r#"{"metadata": {"name": "c", "namespace": "ml", "uid": "u",
+    "finalizers": ["example.com/other", "resource.kubernetes.io/delete-protection"]},
+    "status": {"allocation": {"devices": {"results":
+        [{"request": "gpu", "driver": "d", "pool": "n1", "device": "gpu-0"}]}},
+    "reservedFor": [{"resource": "pods", "name": "p", "uid": "pu"}]}}"#;
+
+#[test]
+fn a_finalizer_is_added_to_those_of_others() {
+    let ask = asked(Write::Seat(raise::Write::Finalize(claim(ALLOCATED))), Some("7"));
+    assert_eq!(ask.method, Method::PATCH);
+    assert_eq!(ask.path, "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/c");
+    assert_eq!(ask.content, STRATEGIC);
+    let metadata = json!({"finalizers": [FINALIZER], "uid": "u", "resourceVersion": "7"});
+    assert_eq!(ask.body, json!({"metadata": metadata}));
+}
+
+#[test]
+fn a_claim_is_given_devices_and_users_in_one_write() {
+    let ask = asked(Write::Seat(raise::Write::ClaimStatus(claim(ALLOCATED))), Some("8"));
+    assert_eq!(ask.path, "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/c/status");
+    assert_eq!(ask.body["metadata"], json!({"uid": "u", "resourceVersion": "8"}));
+    let status = &ask.body["status"];
+    assert_eq!(status["allocation"]["devices"]["results"][0]["device"], "gpu-0");
+    assert_eq!(status["reservedFor"], json!([{"resource": "pods", "name": "p", "uid": "pu"}]));
+    assert!(status.get("devices").is_none(), "what drivers say is left alone: {status}");
+}
+
+#[test]
+fn a_claim_that_is_given_up_loses_all_three_in_one_write() {
+    let bare = r#"{"metadata": {"name": "c", "namespace": "ml"}}"#;
+    let ask = asked(Write::Seat(raise::Write::ClaimStatus(claim(bare))), Some("9"));
+    let status = json!({"allocation": null, "reservedFor": null, "devices": null});
+    assert_eq!(ask.body["status"], status);
+}
+
+#[test]
+fn a_binding_names_the_pod_that_was_meant() {
+    let bind = Bind {
+        namespace: "ml".to_owned(),
+        pod: "p".to_owned(),
+        uid: "pu".to_owned(),
+        planned: false,
+        spec_of: of(Kind::Pod, "ml", "p"),
+        role: 0,
+        node: "n1".to_owned(),
+    };
+    let ask = asked(Write::Seat(raise::Write::Bind(bind)), None);
+    assert_eq!(
+        (ask.method, ask.path.as_str()),
+        (Method::POST, "/api/v1/namespaces/ml/pods/p/binding")
+    );
+    assert_eq!(ask.body["metadata"]["uid"], "pu");
+    assert_eq!(ask.body["target"], json!({"apiVersion": "v1", "kind": "Node", "name": "n1"}));
+}
+
+#[test]
+fn a_condition_is_put_beside_the_others() {
+    let pod = PodName { namespace: "ml".to_owned(), name: "p".to_owned() };
+    let condition = PodConditionWrite {
+        pod,
+        uid: "u".to_owned(),
+        reason: "Unschedulable",
+        message: "No node has room.".to_owned(),
+    };
+    let ask = asked(Write::PodCondition(condition), None);
+    assert_eq!(ask.path, "/api/v1/namespaces/ml/pods/p/status");
+    assert_eq!(ask.content, STRATEGIC);
+    let condition = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "No node has room.", "lastTransitionTime": "2026-11-30T10:00:00Z"});
+    assert_eq!(ask.body["status"]["conditions"], json!([condition]));
+    assert_eq!(ask.body["metadata"], json!({"uid": "u"}));
+}
+
+#[test]
+fn a_placement_is_replaced_in_what_is_ours() {
+    let mut placement = Placement::default();
+    placement.metadata.name = "podgroup-a".to_owned();
+    placement.metadata.namespace = "ml".to_owned();
+    placement.spec.phase = Some(PlacementPhase::Held);
+    let ask = asked(Write::UpdatePlacement(Box::new(placement)), Some("3"));
+    assert_eq!((ask.method, ask.content), (Method::PATCH, STEPS));
+    let paths: Vec<&str> = ask
+        .body
+        .as_array()
+        .expect("steps")
+        .iter()
+        .filter_map(|step| step["path"].as_str())
+        .collect();
+    assert_eq!(paths, ["/metadata/uid", "/metadata/resourceVersion", "/spec", "/status"]);
+    assert_eq!(ask.body[2]["value"]["phase"], "Held");
+}
+
+#[test]
+fn what_is_deleted_must_be_what_was_meant() {
+    let pod = PodName { namespace: "ml".to_owned(), name: "p".to_owned() };
+    let ask = asked(Write::DeletePod(pod), None);
+    assert_eq!(ask.method, Method::DELETE);
+    assert_eq!(ask.body["preconditions"], json!({"uid": "u"}));
+}
+
+#[test]
+fn a_note_is_cut_to_what_the_server_takes() {
+    let event = EventWrite {
+        regarding: of(Kind::Pod, "ml", "p"),
+        uid: "u".to_owned(),
+        of_type: phalanx_cluster::control::EventType::Warning,
+        reason: "FailedScheduling",
+        action: "Scheduling",
+        note: "é".repeat(3000),
+    };
+    let ask = asked(Write::Event(event), None);
+    assert_eq!(ask.path, "/apis/events.k8s.io/v1/namespaces/ml/events");
+    assert_eq!(ask.body["eventTime"], "2026-11-30T10:00:00.123456Z");
+    // generateName would have to end in a letter: the server holds it to the rule of names.
+    let name = ask.body["metadata"]["name"].as_str().expect("a name");
+    assert!(name.starts_with("p.") && name.len() > 10, "{name}");
+    let note = ask.body["note"].as_str().expect("a note");
+    assert_eq!(note.chars().count(), NOTE_CHARS + 1);
+}
