@@ -41,8 +41,11 @@ pub(crate) fn build(version: Version) -> Done {
 pub(crate) fn suite(version: Version) -> Done {
     build(version)?;
     let version = version.as_str();
-    let args = ["test", "--locked", "--package", "phalanx-kubernetes", "--test", "real"];
-    let mut test = cargo(&args);
+    // The suite runs the command, which lies beside its own program. Both are built of the same parts.
+    let both = ["--locked", "--package", "phalanx-cli", "--package", "phalanx-kubernetes"];
+    show("the command", cargo(&["build", "--bins"]).args(both))?;
+    let mut test = cargo(&["test", "--test", "real"]);
+    test.args(both);
     test.env("PHALANX_KUBERNETES", version).env("PHALANX_REQUIRE_KUBERNETES", "1");
     show(&format!("the suite against Kubernetes {version}"), &mut test)
 }

@@ -1,7 +1,8 @@
 //! Which cluster a command is about, if any. Reading it is left to `phalanx-live`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{Arg, ArgAction};
 use phalanx_live::{Access, Connection};
 
 use crate::args::{ClusterArgs, InputArgs};
@@ -12,6 +13,20 @@ pub(crate) fn is_plugin() -> bool {
     let program = std::env::args_os().next().unwrap_or_default();
     let name = Path::new(&program).file_stem().unwrap_or_default().to_string_lossy();
     name == "kubectl-phalanx"
+}
+
+/// `-f` of a plugin, which has kubectl's cluster to read without it. What clap requires of an argument can't
+/// be taken back, so it is made anew.
+pub(crate) fn optional(arg: Arg) -> Arg {
+    let fresh = Arg::new(arg.get_id().clone())
+        .short('f')
+        .long("filename")
+        .value_name("PATH")
+        .value_parser(clap::value_parser!(PathBuf))
+        .action(ArgAction::Append);
+    let fresh = fresh.help(arg.get_help().cloned().unwrap_or_default());
+    let fresh = fresh.long_help(arg.get_long_help().cloned().unwrap_or_default());
+    fresh.help_heading("Input")
 }
 
 /// The cluster that the command line names; none where it names only files.

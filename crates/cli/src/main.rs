@@ -76,9 +76,8 @@ fn parse() -> Result<Cli, clap::Error> {
     }
     let mut command = Cli::command().bin_name("kubectl phalanx");
     for name in ["plan", "why", "devices", "lint", "status", "mask"] {
-        command = command.mut_subcommand(name, |command| {
-            command.mut_arg("filenames", |arg| arg.required(false))
-        });
+        command =
+            command.mut_subcommand(name, |command| command.mut_arg("filenames", cluster::optional));
     }
     Cli::from_arg_matches(&command.try_get_matches()?)
 }

@@ -25,9 +25,6 @@ const MERGE: &str = "application/merge-patch+json";
 const STEPS: &str = "application/json-patch+json";
 const PLAIN: &str = "application/json";
 
-/// Most characters of an event's note that the server takes.
-const NOTE_CHARS: usize = 1000;
-
 /// What a write needs to know beside itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene<'a> {
@@ -273,10 +270,6 @@ fn create_event(id: EffectId, write: &EventWrite, scene: Scene<'_>) -> Ask {
     };
     let kind = write.regarding.kind;
     let api_version = scene.board.get(&kind).map_or(kind.api_version(), |s| &s.api_version);
-    let mut note: String = write.note.chars().take(NOTE_CHARS).collect();
-    if note.len() < write.note.len() {
-        note.push('…');
-    }
     // As client-go names events; the number keeps those of one moment apart.
     let moment = scene.now.as_nanosecond().wrapping_add(i128::from(id.0));
     let name = format!("{}.{moment:x}", write.regarding.name);
@@ -296,7 +289,7 @@ fn create_event(id: EffectId, write: &EventWrite, scene: Scene<'_>) -> Ask {
             "name": write.regarding.name,
             "uid": write.uid,
         },
-        "note": note,
+        "note": write.note,
         "type": write.of_type.as_str(),
     });
     let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");

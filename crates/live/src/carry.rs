@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 use kube::Client;
-use kube::core::Status;
 use phalanx_cluster::control::{Answer, Effect, Event};
 use phalanx_objects::Object;
 use phalanx_objects::read::Item;
@@ -18,7 +17,7 @@ use crate::ask::{self, Ask, Scene};
 use crate::discover::Board;
 use crate::metrics::Metrics;
 use crate::watch::decode;
-use crate::watch::lines::refusal;
+use crate::watch::lines::status;
 
 /// How long the server may take to answer a write.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -139,10 +138,7 @@ fn answer(code: StatusCode, body: &[u8]) -> Answer {
         // The credentials are renewed, the server has no time, or it does not know itself.
         401 | 408 | 429 => Answer::Unknown,
         code @ 400..=499 => {
-            let status = match refusal(StatusCode::from_u16(code).unwrap_or_default(), body) {
-                kube::Error::Api(status) => *status,
-                other => Status { message: other.to_string(), ..Status::default() },
-            };
+            let status = status(StatusCode::from_u16(code).unwrap_or_default(), body);
             Answer::Refused { code, message: status.message }
         }
         _ => Answer::Unknown,

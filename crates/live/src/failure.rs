@@ -79,10 +79,8 @@ fn plain(error: &dyn std::error::Error) -> String {
 
 /// What the server said, or why it said nothing.
 pub(crate) fn cause(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => {
-            format!("{} (code {})", status.message.trim_end_matches('.'), status.code)
-        }
-        other => plain(other),
+    if let kube::Error::Api(status) = error {
+        return format!("{} (code {})", status.message.trim_end_matches('.'), status.code);
     }
+    plain(error)
 }

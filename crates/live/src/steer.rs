@@ -134,7 +134,8 @@ impl Steering {
 
 fn tell(told: &Told) {
     let group = told.group.to_string();
-    tracing::info!(group, verdict = told.verdict, reason = told.code, "{}", told.message);
+    let said = if told.message.is_empty() { told.verdict } else { &told.message };
+    tracing::info!(group, verdict = told.verdict, reason = told.code, "{said}");
 }
 
 fn tell_difference(difference: &Difference) {

@@ -67,10 +67,10 @@ enum End {
 
 impl From<kube::Error> for End {
     fn from(error: kube::Error) -> Self {
-        match &error {
-            kube::Error::Api(status) => Self::of_status(status.code, &status.reason, cause(&error)),
-            _ => Self::Failed(cause(&error)),
+        if let kube::Error::Api(status) = &error {
+            return Self::of_status(status.code, &status.reason, cause(&error));
         }
+        Self::Failed(cause(&error))
     }
 }
 
@@ -190,7 +190,7 @@ impl Follower {
                 None => return Err(End::Failed("the list ended before it was whole".to_owned())),
                 Some(Line::Exists(text)) => {
                     for object in self.objects(text) {
-                        self.send(Event::Found(object)).await?;
+                        self.send(Event::Found(Box::new(object))).await?;
                     }
                 }
                 // What goes while the list is told was told as being there, or is later than the list.
@@ -214,7 +214,7 @@ impl Follower {
         loop {
             let page = Page::get(&self.client, &served.all(), &rest).await?;
             for object in self.objects(page.text()) {
-                self.send(Event::Found(object)).await?;
+                self.send(Event::Found(Box::new(object))).await?;
             }
             if page.rest.is_empty() {
                 let version = page.version;
@@ -271,7 +271,7 @@ impl Follower {
     async fn exists(&self, text: &str, version: &mut String) -> Result<(), End> {
         for object in self.objects(text) {
             version.clone_from(&object.metadata().resource_version);
-            self.send(Event::Applied(object)).await?;
+            self.send(Event::Applied(Box::new(object))).await?;
         }
         Ok(())
     }
@@ -288,12 +288,12 @@ impl Follower {
     }
 
     /// The objects in a text. One that can't be read costs only itself; the log names it.
-    fn objects(&self, text: &str) -> Vec<Box<Object>> {
+    fn objects(&self, text: &str) -> Vec<Object> {
         let mut objects = Vec::new();
         decode(text, &mut |item| match item {
             Item::Object(object, _) | Item::Gone(object, _) => {
                 if object.kind() == self.kind {
-                    objects.push(Box::new(object));
+                    objects.push(object);
                 }
             }
             Item::Unknown { api_version, kind, .. } => {

@@ -123,6 +123,41 @@ impl Cluster {
         self.start_part(Part::Scheduler)
     }
 
+    /// Kills a part and starts it again: with its files, at its port.
+    ///
+    /// # Errors
+    /// When it can't be started, or is not ready in time.
+    pub async fn restart(&mut self, part: Part) -> Result<(), Failure> {
+        let (ends, runs) =
+            std::mem::take(&mut self.running).into_iter().partition(|r| r.part == part);
+        self.running = runs;
+        for Running { mut child, .. } in ends {
+            let failed = || Failure::io(format!("{part} could not be ended"));
+            child.kill().map_err(failed())?;
+            child.wait().map_err(failed())?;
+        }
+        self.start_part(part)?;
+        self.ready().await
+    }
+
+    /// Starts a program of the test, which ends with the control plane at the latest.
+    ///
+    /// # Errors
+    /// When it can't be started.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, Failure> {
+        self.guard.guard(command);
+        let name = command.get_program().display().to_string();
+        command.spawn().map_err(Failure::io(format!("{name} could not be started")))
+    }
+
+    /// kubectl, for the administrator.
+    #[must_use]
+    pub fn kubectl(&self) -> Command {
+        let mut command = Command::new(self.programs.folder().join("kubectl"));
+        command.arg("--kubeconfig").arg(self.kubeconfig(Identity::Admin));
+        command
+    }
+
     fn start_part(&mut self, part: Part) -> Result<(), Failure> {
         let failed = || Failure::io(format!("{part} could not be started"));
         let log = File::create(self.place.log(part)).map_err(failed())?;

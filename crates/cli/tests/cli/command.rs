@@ -252,7 +252,18 @@ fn a_list_as_kubectl_prints_it_is_read() {
 
 #[test]
 fn help_teaches_with_examples() {
-    for command in ["plan", "why", "devices", "lint", "status", "diff", "mask", "completion"] {
+    for command in [
+        "plan",
+        "why",
+        "devices",
+        "lint",
+        "status",
+        "diff",
+        "mask",
+        "dump",
+        "controller",
+        "completion",
+    ] {
         run(&[command, "--help"]).code(0).says(&["Examples:", "phalanx "]);
     }
     run(&["--help"]).code(0).says(&["Exit codes:", "plan", "why", "devices"]);

@@ -72,10 +72,10 @@ impl Lines {
         let request = Request::get(path).body(Body::empty()).map_err(kube::Error::HttpError)?;
         let late = || kube::Error::Service("the server does not answer".into());
         let response = timeout(PATIENCE, client.send(request)).await.map_err(|_| late())??;
-        let (status, body) = (response.status(), response.into_body());
-        if !status.is_success() {
+        let (code, body) = (response.status(), response.into_body());
+        if !code.is_success() {
             let text = body.collect_bytes().await?;
-            return Err(refusal(status, &text));
+            return Err(kube::Error::Api(Box::new(status(code, &text))));
         }
         Ok(Self { body, held: BytesMut::new(), used: 0, searched: 0 })
     }
@@ -128,12 +128,12 @@ fn line(bytes: &[u8]) -> Result<Line<'_>, End> {
 }
 
 /// What the server says in place of what it was asked for.
-pub(crate) fn refusal(code: http::StatusCode, text: &[u8]) -> kube::Error {
+pub(crate) fn status(code: http::StatusCode, text: &[u8]) -> Status {
     let status = serde_json::from_slice::<Status>(text).unwrap_or_else(|_| {
         let message = String::from_utf8_lossy(text).into_owned();
         Status { message, ..Status::default() }
     });
-    kube::Error::Api(Box::new(Status { code: code.as_u16(), ..status }))
+    Status { code: code.as_u16(), ..status }
 }
 
 #[cfg(test)]

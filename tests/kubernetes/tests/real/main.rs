@@ -9,6 +9,7 @@
 mod accepts;
 mod agrees;
 mod board;
+mod controls;
 mod ends;
 mod kubelets;
 mod planned;
