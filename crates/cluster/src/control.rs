@@ -374,7 +374,8 @@ impl Controller {
 
     fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
         let backoffs = self.backoffs.values().map(|backoff| backoff.until);
-        let deadlines = self.flights.values().filter_map(|flight| flight.deadline);
+        let deadlines =
+            self.flights.values().flat_map(|flight| [flight.deadline, flight.pause]).flatten();
         let later = |at: &Timestamp| *at > now;
         let all = self.wake_at.into_iter().chain(self.air.wake_at());
         all.chain(backoffs).chain(deadlines).filter(later).min()

@@ -31,9 +31,12 @@ pub(super) enum Course {
 }
 
 impl Controller {
-    /// Flights whose deadline has come look again.
+    /// Flights whose deadline has come, or whose pause is over, look again.
     pub(super) fn wake_flights(&mut self, now: Timestamp) {
-        let due = |flight: &Flight| flight.deadline.is_some_and(|at| at <= now);
+        let due = |flight: &Flight| {
+            let times = [flight.deadline, flight.pause];
+            times.into_iter().flatten().any(|at| at <= now)
+        };
         let due = self.flights.iter().filter(|(_, flight)| due(flight)).map(|(id, _)| *id);
         self.restless.extend(due);
     }
@@ -109,13 +112,22 @@ impl Controller {
 
     fn look(&mut self, id: u64, flight: &mut Flight, now: Timestamp) -> Course {
         if let Some((target, cause)) = flight.refused.take() {
-            self.refuse(flight, &target, &cause);
+            // Where what gives things back is refused there is nothing else to do than to try again.
+            if flight.back.is_some() || !flight.dropping.is_empty() {
+                flight.pause(now, self.options.backoff_millis);
+            } else {
+                self.refuse(flight, &target, &cause);
+            }
         }
+        if flight.pause.is_some_and(|until| until > now) {
+            return Course::On;
+        }
+        flight.pause = None;
         if flight.back.is_some() {
             return self.give_back(id, flight);
         }
         if !flight.dropping.is_empty() {
-            return self.drop_seats(id, flight);
+            return self.drop_seats(id, flight, now);
         }
         if flight.record.is_some() {
             return self.look_at_record(id, flight, now);
@@ -323,8 +335,9 @@ impl Controller {
         let found = self.record(&record.of).cloned();
         let Some(found) = found else {
             if flight.deadline.is_some() {
-                // Somebody has deleted it. The seats stand for themselves.
-                return self.write_seats(id, flight, now, true);
+                // Somebody has deleted it: without it nobody would end a group that does not come to run.
+                self.write_record(id, flight, None, PlacementPhase::Committing);
+                return Course::On;
             }
             self.write_record(id, flight, None, PlacementPhase::Held);
             return Course::On;

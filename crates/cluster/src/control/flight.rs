@@ -43,6 +43,10 @@ pub(super) struct Flight {
     pub resumed: bool,
     /// An object that the API server refuses to have written, and why.
     pub refused: Option<(ObjectRef, Cause)>,
+    /// Before then it writes nothing, for what it wrote to give things back was refused.
+    pub pause: Option<Timestamp>,
+    /// How often that was refused.
+    pub refusals: u32,
     /// Its Placement was told that this is all.
     pub closing: bool,
     /// By when all that the group needs must run.
@@ -114,6 +118,13 @@ pub(super) struct Started {
 }
 
 impl Flight {
+    /// Lets it write nothing for a while: each time twice as long, from the first to the most milliseconds.
+    pub(super) fn pause(&mut self, now: Timestamp, (first, most): (i64, i64)) {
+        let millis = first.saturating_mul(1 << self.refusals.min(20)).min(most);
+        self.refusals = self.refusals.saturating_add(1);
+        self.pause = Some(Timestamp(now.0.saturating_add(millis)));
+    }
+
     /// The seats of pods that the board does not show as bound.
     pub(super) fn open<'a>(&'a self, objects: &'a Objects) -> impl Iterator<Item = &'a Seat> {
         self.seats

@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::PodKey;
+use phalanx_engine::{PodKey, Timestamp};
 use phalanx_objects::topology::PlacementPhase;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::Controller;
 use super::drive::Course;
-use super::flight::{Flight, phase, pod_of, pod_reference};
+use super::flight::{Cause, Flight, phase, pod_of, pod_reference};
 use super::write::{Guard, PodName, Write};
 use crate::lower::ClaimName;
 use crate::raise::{self, Draft};
@@ -18,7 +18,7 @@ use crate::view::claim_reference;
 
 impl Controller {
     /// Takes back what the seats have that are given up alone, and forgets those seats.
-    pub(super) fn drop_seats(&mut self, id: u64, flight: &mut Flight) -> Course {
+    pub(super) fn drop_seats(&mut self, id: u64, flight: &mut Flight, now: Timestamp) -> Course {
         let pods: BTreeSet<PodKey> = flight.dropping.keys().cloned().collect();
         if self.take_back(id, flight, &pods) {
             return Course::On;
@@ -30,6 +30,11 @@ impl Controller {
         }
         flight.uids.retain(|pod, _| !pods.contains(pod));
         self.tell_dropped(flight);
+        let refused = |cause: &Cause| matches!(cause, Cause::Refused { .. });
+        if flight.dropping.values().any(refused) {
+            // The next seat may be refused as well.
+            self.back_off(&flight.group, now);
+        }
         flight.dropping.clear();
         Course::Again
     }
@@ -59,7 +64,12 @@ impl Controller {
         let open: BTreeSet<PodKey> =
             flight.open(objects).filter_map(|seat| seat.pod.clone()).collect();
         let mut busy = self.take_back(id, flight, &open);
-        let ran = found.as_ref().is_none_or(|found| found.spec.ran);
+        // A record that somebody has deleted says nothing; what was committed may be bound in part.
+        let ran = match (&found, &flight.record) {
+            (Some(found), _) => found.spec.ran,
+            (None, Some(record)) => record.spec.ran || flight.deadline.is_none(),
+            (None, None) => true,
+        };
         if !ran {
             busy |= self.end_pods(id, flight);
         }
@@ -190,7 +200,9 @@ impl Controller {
     /// The claims of which a flight may have written the state, and which are as it wrote them.
     fn claims_written(&self, flight: &Flight) -> BTreeSet<ObjectRef> {
         let Some(objects) = self.world.objects() else { return BTreeSet::new() };
-        if flight.resumed {
+        // Of one that comes second the other claim may have been there before it: what its pods hold was then
+        // written by a controller that was stopped.
+        if flight.resumed || matches!(flight.back, Some(Cause::Second { .. })) {
             let namespace = &flight.group.object.namespace;
             let all = objects.in_namespace(Kind::ResourceClaim, namespace);
             let uids: BTreeSet<&str> = flight.uids.values().map(String::as_str).collect();

@@ -107,6 +107,8 @@ impl Controller {
             back: None,
             resumed: false,
             refused: None,
+            pause: None,
+            refusals: 0,
             closing: false,
             deadline: None,
         };
@@ -262,6 +264,8 @@ impl Controller {
             back,
             resumed: true,
             refused: None,
+            pause: None,
+            refusals: 0,
             closing: false,
             deadline: None,
         };

@@ -28,6 +28,10 @@ pub(crate) struct Board {
     /// Every write that was taken, by what it was.
     pub(crate) written: Vec<String>,
     pub(crate) events: Vec<EventWrite>,
+    /// Writes that begin with this are refused, as a webhook or a role does.
+    pub(crate) forbidden: Option<&'static str>,
+    /// How many were.
+    pub(crate) refused: usize,
     uids: u64,
 }
 
@@ -172,11 +176,16 @@ impl Board {
 
     /// Makes a write, as the server would.
     pub(crate) fn write(&mut self, effect: &Effect) -> Answer {
+        let (word, of) = (word(&effect.write), effect.target());
+        let of = of.map(|of| format!(" {of}")).unwrap_or_default();
+        let what = format!("{word}{of}");
+        if self.forbidden.is_some_and(|forbidden| what.starts_with(forbidden)) {
+            self.refused += 1;
+            return Answer::Refused { code: 403, message: "it may not be".to_owned() };
+        }
         match self.try_write(effect) {
             Ok(object) => {
-                let (word, of) = (word(&effect.write), effect.target());
-                let of = of.map(|of| format!(" {of}")).unwrap_or_default();
-                self.written.push(format!("{word}{of}"));
+                self.written.push(what);
                 Answer::Written(object.map(Box::new))
             }
             Err(answer) => answer,

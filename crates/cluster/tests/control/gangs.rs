@@ -88,6 +88,47 @@ fn a_gang_of_which_a_member_never_runs_is_released_whole() {
     }
 }
 
+/// What gives a gang back is refused: it is tried again, each time later, and done once it may be.
+#[test]
+fn what_is_refused_while_a_gang_is_given_back_is_tried_again_later() {
+    for forbidden in ["delete Pod", "update Placement", "release ResourceClaim"] {
+        let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 8, "phalanx", "one");
+        let mut board = Board::new(&yaml);
+        let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
+        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        let mut chance = Chance::new(5);
+        let bound = |board: &Board| board.pods().all(|pod| !pod.spec.node_name.is_empty());
+        let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, END), bound);
+        board.forbidden = Some(forbidden);
+        let later = Timestamp(now.0 + 200_000);
+        let now = run(&mut board, &mut clients, (&mut chance, &faults), (now, later), |_| false);
+        // 140 s after the bound of 60: at 0, 1, 3, 7, 15, 31, 63 and 123 s, of at most 7 pods.
+        assert!(board.refused <= 8 * 7, "{forbidden}: {}", board.refused);
+        assert!(board.refused > 0, "{forbidden}");
+        board.forbidden = None;
+        run(&mut board, &mut clients, (&mut chance, &faults), (now, END), |_| false);
+        assert_eq!(running(&board, "g-"), 0, "{forbidden}: {:#?}", board.written);
+        assert_eq!(record(&board, "podgroup-g"), None, "{forbidden}");
+    }
+}
+
+/// Somebody deletes the Placement of a gang that is bound in part: it is written again, and the gang is
+/// ended when it does not come to run.
+#[test]
+fn a_committed_gang_whose_placement_is_deleted_is_released_whole() {
+    let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 8, "phalanx", "one");
+    let mut board = Board::new(&yaml);
+    let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
+    let mut clients = [Client::new(options("phalanx"), &board, START)];
+    let mut chance = Chance::new(5);
+    let some = |board: &Board| board.pods().any(|pod| !pod.spec.node_name.is_empty());
+    let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, END), some);
+    board.delete(&named(Kind::Placement, "default", "podgroup-g"));
+    run(&mut board, &mut clients, (&mut chance, &faults), (now, END), |_| false);
+    assert_eq!(running(&board, "g-"), 0, "{:#?}", board.written);
+    assert_eq!(record(&board, "podgroup-g"), None);
+}
+
 /// The same, and its workload makes another, which runs: all eight run, and the seven were left alone.
 #[test]
 fn a_member_that_comes_again_is_seated_beside_the_others() {
