@@ -36,8 +36,7 @@ use tell::Tellings;
 use watch::Watch;
 
 pub use write::{
-    Effect, EffectId, EventType, EventWrite, GroupConditionWrite, Guard, PodConditionWrite,
-    PodName, Write,
+    Effect, EffectId, EventType, EventWrite, Guard, PodConditionWrite, PodName, Write,
 };
 
 /// What a controller is started with.
@@ -273,6 +272,11 @@ struct Backoff {
     times: u32,
 }
 
+/// How long a pause is after so many: the first doubled for each, and no longer than the most.
+fn pause_millis((first, most): (i64, i64), times: u32) -> i64 {
+    first.saturating_mul(1 << times.min(20)).min(most)
+}
+
 impl Controller {
     /// A controller that has seen nothing.
     pub fn new(options: ControlOptions) -> Self {
@@ -361,10 +365,9 @@ impl Controller {
     /// Leaves a group alone for a while: each time twice as long, and a little more by its name, so that two
     /// controllers that stood in each other's way do not meet again.
     fn back_off(&mut self, group: &GroupKey, now: Timestamp) {
-        let (first, most) = self.options.backoff_millis;
         let backoff =
             self.backoffs.entry(group.clone()).or_insert(Backoff { until: now, times: 0 });
-        let millis = first.saturating_mul(1 << backoff.times.min(20)).min(most);
+        let millis = pause_millis(self.options.backoff_millis, backoff.times);
         backoff.times += 1;
         let text = format!("{}/{group}#{}", self.options.scheduler_name, backoff.times);
         let spread = i64::try_from(flight::hash(&text) % 1000).unwrap_or_default();

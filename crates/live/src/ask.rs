@@ -6,7 +6,7 @@ use http::{Method, Request};
 use jiff::Timestamp;
 use kube::client::Body;
 use phalanx_cluster::control::{
-    Effect, EffectId, EventWrite, GroupConditionWrite, Guard, PodConditionWrite, PodName, Write,
+    Effect, EffectId, EventWrite, Guard, PodConditionWrite, PodName, Write,
 };
 use phalanx_cluster::raise::{self, Bind, FINALIZER, PLANNED, PodStatusWrite};
 use phalanx_objects::resource::{ResourceClaim, ResourceClaimStatus};
@@ -80,7 +80,6 @@ pub(crate) fn name(write: &Write) -> &'static str {
         Write::DeletePlacement(_) => "deletePlacement",
         Write::DeletePod(_) => "deletePod",
         Write::PodCondition(_) => "podCondition",
-        Write::GroupCondition(_) => "groupCondition",
         Write::Event(_) => "event",
     }
 }
@@ -95,7 +94,6 @@ pub(crate) fn ask(effect: &Effect, scene: Scene<'_>) -> Option<Ask> {
         Write::DeletePlacement(placement) => delete(placement, guard, scene),
         Write::DeletePod(pod) => delete(&pod_of(pod), guard, scene),
         Write::PodCondition(condition) => pod_condition(condition, guard, scene),
-        Write::GroupCondition(condition) => group_condition(condition, guard, scene),
         Write::Event(event) => Some(create_event(effect.id, event, scene)),
     }
 }
@@ -248,19 +246,6 @@ fn pod_condition(write: &PodConditionWrite, guard: &Guard, scene: Scene<'_>) -> 
     let body = json!({"status": {"conditions": [condition]}});
     let guard = of_uid(guard, &write.uid);
     patch(&pod_of(&write.pod), "/status", STRATEGIC, body, &guard, scene)
-}
-
-fn group_condition(write: &GroupConditionWrite, guard: &Guard, scene: Scene<'_>) -> Option<Ask> {
-    let condition = json!({
-        "type": "PodGroupInitiallyScheduled",
-        "status": if write.is_true { "True" } else { "False" },
-        "reason": write.reason,
-        "message": write.message,
-        "lastTransitionTime": seconds(scene.now),
-    });
-    let body = json!({"status": {"conditions": [condition]}});
-    let guard = of_uid(guard, &write.uid);
-    patch(&write.group, "/status", STRATEGIC, body, &guard, scene)
 }
 
 fn create_event(id: EffectId, write: &EventWrite, scene: Scene<'_>) -> Ask {

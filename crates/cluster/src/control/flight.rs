@@ -119,8 +119,8 @@ pub(super) struct Started {
 
 impl Flight {
     /// Lets it write nothing for a while: each time twice as long, from the first to the most milliseconds.
-    pub(super) fn pause(&mut self, now: Timestamp, (first, most): (i64, i64)) {
-        let millis = first.saturating_mul(1 << self.refusals.min(20)).min(most);
+    pub(super) fn pause(&mut self, now: Timestamp, backoff_millis: (i64, i64)) {
+        let millis = super::pause_millis(backoff_millis, self.refusals);
         self.refusals = self.refusals.saturating_add(1);
         self.pause = Some(Timestamp(now.0.saturating_add(millis)));
     }

@@ -56,8 +56,6 @@ pub enum Write {
     DeletePod(PodName),
     /// Patch a pod's status: the condition `PodScheduled` is False.
     PodCondition(PodConditionWrite),
-    /// Patch the status of a PodGroup of `scheduling.k8s.io`.
-    GroupCondition(GroupConditionWrite),
     /// Create an event.
     Event(EventWrite),
 }
@@ -79,21 +77,6 @@ pub struct PodConditionWrite {
     /// UID of the pod.
     pub uid: String,
     /// `Unschedulable`, which autoscalers look for, or `SchedulerError`.
-    pub reason: &'static str,
-    /// The sentence.
-    pub message: String,
-}
-
-/// The condition `PodGroupInitiallyScheduled` of a PodGroup.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupConditionWrite {
-    /// The PodGroup.
-    pub group: ObjectRef,
-    /// Its UID.
-    pub uid: String,
-    /// Whether it is `True`.
-    pub is_true: bool,
-    /// One word.
     pub reason: &'static str,
     /// The sentence.
     pub message: String,
@@ -162,7 +145,6 @@ impl Write {
             | Self::CreatePlacement(_)
             | Self::UpdatePlacement(_)
             | Self::PodCondition(_)
-            | Self::GroupCondition(_)
             | Self::Event(_) => false,
         }
     }
@@ -189,7 +171,6 @@ impl Effect {
             Write::DeletePlacement(placement) => Some(placement.clone()),
             Write::DeletePod(name) => Some(pod(name)),
             Write::PodCondition(condition) => Some(pod(&condition.pod)),
-            Write::GroupCondition(condition) => Some(condition.group.clone()),
             Write::Event(_) => None,
         }
     }

@@ -96,7 +96,7 @@ pub(crate) use settle::workload_kind;
 pub use sharing::GroupOwner;
 pub(crate) use valid::unmet;
 pub(crate) use volumes::ZONES;
-pub(crate) use workload::{manager, metas, pod_spec, recognise};
+pub(crate) use workload::{manager, metas, pod_spec, recognise, task_name};
 
 /// Something that happened to an object.
 #[derive(Clone, Debug)]

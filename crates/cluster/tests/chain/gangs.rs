@@ -91,6 +91,16 @@ fn works(world: &World, group: &GroupKey, edit: &Edit) -> bool {
     verdict(&mut fork, group).is_none_or(|verdict| helps(edit, aim, &verdict))
 }
 
+/// A cure that works, and of which one unit less does not.
+fn holds((world, group): (&World, &GroupKey), cure: &str, context: &str) -> Edit {
+    let edit = edit(cure);
+    assert!(works(world, group, &edit), "{context} does not help");
+    if let Some(less) = less(&edit) {
+        assert!(!works(world, group, &less), "{context}, and {less} does");
+    }
+    edit
+}
+
 fn edit(text: &str) -> Edit {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
@@ -170,11 +180,7 @@ fn a_cure_of_a_gang_works_and_can_spare_nothing() {
             let mut named: BTreeMap<&'static str, u32> = BTreeMap::new();
             for cure in &pod.cures {
                 let context = format!("seed {seed}: {group}: {}", cure.edit);
-                let edit = edit(&cure.edit);
-                assert!(works(&world, &key, &edit), "{context} does not help");
-                if let Some(less) = less(&edit) {
-                    assert!(!works(&world, &key, &less), "{context}, and {less} does");
-                }
+                let edit = holds((&world, &key), &cure.edit, &context);
                 match &edit {
                     Edit::AddNodes { count, .. } => named.insert("nodes", *count),
                     Edit::Set { what: Setting::Minimum(of), .. } => {
@@ -315,11 +321,7 @@ fn a_cure_of_a_group_of_which_not_all_parts_must_start_works_and_can_spare_nothi
         let mut named: BTreeMap<String, u32> = BTreeMap::new();
         for cure in &pod.cures {
             let context = format!("seed {seed}: {group}: {}", cure.edit);
-            let edit = edit(&cure.edit);
-            assert!(works(&world, &key, &edit), "{context} does not help");
-            if let Some(less) = less(&edit) {
-                assert!(!works(&world, &key, &less), "{context}, and {less} does");
-            }
+            let edit = holds((&world, &key), &cure.edit, &context);
             let (kind, size) = match &edit {
                 Edit::AddNodes { count, .. } => ("nodes".to_owned(), *count),
                 Edit::Without { objects } => {

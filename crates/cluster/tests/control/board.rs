@@ -223,7 +223,6 @@ impl Board {
                 });
                 Ok(Some(self.put(Object::from(pod))))
             }
-            Write::GroupCondition(_) => Ok(None),
             Write::Event(event) => {
                 self.events.push(event.clone());
                 Ok(None)
@@ -421,7 +420,6 @@ fn word(write: &Write) -> &'static str {
         Write::UpdatePlacement(_) => "update",
         Write::DeletePlacement(_) | Write::DeletePod(_) => "delete",
         Write::PodCondition(_) => "condition",
-        Write::GroupCondition(_) => "group condition",
         Write::Event(_) => "event",
     }
 }

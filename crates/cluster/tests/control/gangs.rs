@@ -25,6 +25,15 @@ fn running(board: &Board, of: &str) -> usize {
     board.pods().filter(of).filter(|pod| pod.status.phase.as_str() == "Running").count()
 }
 
+/// A gang of 8 with room for all, of which the last is refused by its kubelet.
+fn one_of_eight_refused() -> (Board, [Client; 1], Faults) {
+    let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 8, "phalanx", "one");
+    let board = Board::new(&yaml);
+    let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
+    let clients = [Client::new(options("phalanx"), &board, START)];
+    (board, clients, faults)
+}
+
 #[test]
 fn a_gang_is_held_then_committed_then_bound() {
     let yaml = fleet(3, 1) + &template("one", 1) + &gang("g", 3, "phalanx", "one");
@@ -64,10 +73,7 @@ fn a_placement_that_has_no_pods_any_more_goes() {
 #[test]
 fn a_gang_of_which_a_member_never_runs_is_released_whole() {
     for seed in 0..12 {
-        let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 8, "phalanx", "one");
-        let mut board = Board::new(&yaml);
-        let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
-        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        let (mut board, mut clients, faults) = one_of_eight_refused();
         let mut chance = Chance::new(seed);
         let bound = Timestamp(START.0 + 65_000);
         let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, bound), |_| false);
@@ -92,10 +98,7 @@ fn a_gang_of_which_a_member_never_runs_is_released_whole() {
 #[test]
 fn what_is_refused_while_a_gang_is_given_back_is_tried_again_later() {
     for forbidden in ["delete Pod", "update Placement", "release ResourceClaim"] {
-        let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 8, "phalanx", "one");
-        let mut board = Board::new(&yaml);
-        let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
-        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        let (mut board, mut clients, faults) = one_of_eight_refused();
         let mut chance = Chance::new(5);
         let bound = |board: &Board| board.pods().all(|pod| !pod.spec.node_name.is_empty());
         let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, END), bound);
@@ -116,10 +119,7 @@ fn what_is_refused_while_a_gang_is_given_back_is_tried_again_later() {
 /// ended when it does not come to run.
 #[test]
 fn a_committed_gang_whose_placement_is_deleted_is_released_whole() {
-    let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 8, "phalanx", "one");
-    let mut board = Board::new(&yaml);
-    let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
-    let mut clients = [Client::new(options("phalanx"), &board, START)];
+    let (mut board, mut clients, faults) = one_of_eight_refused();
     let mut chance = Chance::new(5);
     let some = |board: &Board| board.pods().any(|pod| !pod.spec.node_name.is_empty());
     let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, END), some);
@@ -133,10 +133,7 @@ fn a_committed_gang_whose_placement_is_deleted_is_released_whole() {
 #[test]
 fn a_member_that_comes_again_is_seated_beside_the_others() {
     for seed in 0..12 {
-        let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 8, "phalanx", "one");
-        let mut board = Board::new(&yaml);
-        let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
-        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        let (mut board, mut clients, faults) = one_of_eight_refused();
         let mut chance = Chance::new(seed);
         let failed = |board: &Board| {
             board.pod("g-7").is_some_and(|pod| pod.status.phase.as_str() == "Failed")

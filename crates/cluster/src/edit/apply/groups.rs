@@ -12,6 +12,7 @@ use phalanx_objects::scheduling::{
 use phalanx_objects::workload::Workload;
 
 use super::super::{Minimum, kind_word};
+use crate::lower::task_name;
 
 /// Kueue's annotations that require a level, each with the one that takes its place: the wish for the
 /// same level, and no wish at all.
@@ -344,10 +345,7 @@ fn in_workload(object: &mut Workload, act: &mut Act<'_>) {
                 act(false, None, Fewest::Maybe(&mut job.spec.min_available, None));
             }
             for (index, task) in job.spec.tasks.iter_mut().enumerate() {
-                let name = match task.name.as_str() {
-                    "" => format!("default{index}"),
-                    name => name.to_owned(),
-                };
+                let name = task_name(task, index);
                 let parts = task.partition_policy.as_mut().filter(|of| of.min_partitions > 0);
                 match parts.filter(|_| task.min_available.is_none()) {
                     Some(parts) => {

@@ -107,7 +107,8 @@ pub(super) fn minima(spec: &Spec, drafts: &[Draft]) -> Minima {
         let more = min.saturating_sub(so_far);
         let left = minima.need_of_all(drafts, (min, more), must);
         // Where those that must are too few, others fill up.
-        let left = take(&mut minima.least, drafts, left, |_| true);
+        let waiting = (0..).zip(drafts).filter(|(_, draft)| !draft.line.running);
+        let left = take(&mut minima.least, drafts, left, waiting.map(|(role, _)| role));
         let of_all = u64::from(min);
         let has = of_all - u64::from(left);
         minima.missing += u64::from(more);
@@ -139,13 +140,20 @@ fn running(drafts: &[Draft], is: impl Fn(&Draft) -> bool) -> u32 {
     total(drafts.iter().filter(|draft| draft.counts() && is(draft)).map(Draft::len))
 }
 
-/// Raises what roles must start with until so many more do; answers how many there are not for that.
-fn take(least: &mut [u32], drafts: &[Draft], wanted: u32, is: impl Fn(&Draft) -> bool) -> u32 {
+/// Raises what these roles must start with until so many more do; answers how many there are not for that.
+fn take(
+    least: &mut [u32],
+    drafts: &[Draft],
+    wanted: u32,
+    roles: impl Iterator<Item = usize>,
+) -> u32 {
     let mut left = wanted;
-    for (least, draft) in least.iter_mut().zip(drafts).filter(|(_, d)| !d.line.running && is(d)) {
-        let more = left.min(draft.len() - *least);
-        *least += more;
-        left -= more;
+    for at in roles {
+        if let (Some(least), Some(draft)) = (least.get_mut(at), drafts.get(at)) {
+            let more = left.min(draft.len() - *least);
+            *least += more;
+            left -= more;
+        }
     }
     left
 }
@@ -187,16 +195,7 @@ impl Pool {
 
     /// Raises what its roles must start with until so many more do; answers how many there are not for that.
     fn take(&self, least: &mut [u32], drafts: &[Draft], wanted: u32) -> u32 {
-        let mut left = wanted;
-        for (role, _) in &self.of {
-            let at = usize::from(*role);
-            if let (Some(least), Some(draft)) = (least.get_mut(at), drafts.get(at)) {
-                let more = left.min(draft.len() - *least);
-                *least += more;
-                left -= more;
-            }
-        }
-        left
+        take(least, drafts, wanted, self.of.iter().map(|(role, _)| usize::from(*role)))
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) use pods::Seat;
 pub(crate) use recognise::{absorbs, manager, recognise};
 pub(crate) use record::{RoleRecord, StandsFor, WorkloadRecord};
 pub(crate) use template::{metas, pod_spec};
+pub(crate) use volcano::task_name;
 pub(in crate::lower) use volcano::wish as volcano_wish;
 
 /// Most pods of one workload that are planned at a time: more than a cluster holds.

@@ -30,7 +30,7 @@ pub(super) fn job(job: &VolcanoJob) -> Expansion<'_> {
     refusals(job, &mut expansion);
     for (index, task) in job.spec.tasks.iter().enumerate() {
         let at = format!("spec.tasks[{index}].template.spec");
-        let name = if task.name.is_empty() { format!("default{index}") } else { task.name.clone() };
+        let name = task_name(task, index);
         let base = format!("{}-{name}", job.metadata.name);
         let wanted = count(task.replicas);
         let mut role = RolePlan::numbered(&name, &base, &task.template, &at, wanted);
@@ -62,6 +62,14 @@ fn gang(job: &VolcanoJob) -> Declared {
     let wishes = job.spec.network_topology.as_ref().and_then(|of| wish(of, "spec.networkTopology"));
     let min = Some(own).filter(|own| *own > 0 && *own != by_task);
     Declared { min, wishes: wishes.into_iter().collect(), ..Declared::by("spec.minAvailable") }
+}
+
+/// The name of a task, which Volcano numbers where it has none.
+pub(crate) fn task_name(task: &VolcanoTask, index: usize) -> String {
+    match task.name.as_str() {
+        "" => format!("default{index}"),
+        name => name.to_owned(),
+    }
 }
 
 /// The fewest pods of a task.

@@ -9,7 +9,7 @@ use super::super::trial::{Opening, Trial};
 use super::fill::Filling;
 use crate::decision::{Facts, GroupFacts, Why};
 use crate::name::Name;
-use crate::part::{AnyOf, Parts};
+use crate::part::{AnyOf, Part, Parts};
 
 /// Choices that are tried at most.
 const WAYS_MAX: usize = 256;
@@ -428,19 +428,21 @@ impl Choices {
         least
     }
 
+    /// The parts that are not there, or that are under one that is not, by index.
+    pub(super) fn closed(&self, there: &[bool]) -> impl Iterator<Item = (u16, &Part)> {
+        let is_there = |at: u16| self.is(there, at);
+        (0_u16..)
+            .zip(&self.parts.all)
+            .filter(move |(at, part)| !is_there(*at) || part.under.is_some_and(|of| !is_there(of)))
+    }
+
     /// By role, how many may come with these parts: of a role of a part that is not there no more than others
     /// have at least of it.
     fn most(&self, parts: &[u16], least: &[u32]) -> Vec<u32> {
         let there = self.there_with(parts);
-        let is_there = |at: u16| self.is(&there, at);
-        let closed: Vec<bool> = (0_u16..)
-            .zip(&self.parts.all)
-            .map(|(at, part)| !is_there(at) || part.under.is_some_and(|of| !is_there(of)))
-            .collect();
         let mut most: Vec<u32> =
             self.roles.iter().zip(least).map(|(of, least)| of.may.max(*least)).collect();
-        let parts = self.parts.all.iter().zip(closed).filter(|(_, closed)| *closed);
-        for (role, _) in parts.flat_map(|(part, _)| &part.least) {
+        for (role, _) in self.closed(&there).flat_map(|(_, part)| &part.least) {
             let at = usize::from(*role);
             if let (Some(most), Some(least)) = (most.get_mut(at), least.get(at)) {
                 *most = *least;

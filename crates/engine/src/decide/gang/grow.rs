@@ -268,12 +268,8 @@ impl Trial<'_> {
 
 /// The roles of parts that are not there, or that are under one that is not, each with that part.
 fn lacking(choices: &Choices, there: &[bool]) -> Vec<(u16, u16)> {
-    let parts = &choices.parts().all;
-    let is_there = |at: u16| there.get(usize::from(at)).copied().unwrap_or(true);
-    let lacking = (0_u16..)
-        .zip(parts)
-        .filter(|(at, part)| !is_there(*at) || part.under.is_some_and(|under| !is_there(under)));
-    lacking.flat_map(|(at, part)| part.least.iter().map(move |(role, _)| (*role, at))).collect()
+    let closed = choices.closed(there);
+    closed.flat_map(|(at, part)| part.least.iter().map(move |(role, _)| (*role, at))).collect()
 }
 
 /// The account of a part beside so many members that are seated.

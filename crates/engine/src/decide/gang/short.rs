@@ -272,13 +272,9 @@ impl Trial<'_> {
     /// Whether counting shows that a group starts with none of the parts that it may start with.
     fn is_counted_out(&mut self, slot: u32, openings: &[Opening], choices: &Choices) -> bool {
         let fragments = self.fragments();
-        let ways = self.ways_with_hope(slot, openings, choices, &fragments);
         let spans = self.spans(&fragments, slot);
-        !ways.cut
-            && ways.all.iter().all(|way| {
-                let (needed, _) = self.needed(openings, &way.seats);
-                !needed.is_empty() && self.is_counted(slot, &needed, &spans)
-            })
+        let ways = self.ways_with_hope(slot, openings, choices, &spans);
+        !ways.cut && ways.all.iter().all(|way| self.is_out((slot, openings, &spans), &way.seats))
     }
 
     /// The places that the whole group may be in, each with what names it; of many those with most

@@ -13,6 +13,7 @@ use super::choose::{Choices, Way, Ways};
 use super::fragments::Fragments;
 use super::proof::Sums;
 use super::revisit::PART;
+use super::spans::Spans;
 use super::{Begun, Standing, Unplaced, is_among};
 use crate::decision::{Example, Facts, Proof, Why};
 use crate::name::Name;
@@ -110,19 +111,19 @@ impl Trial<'_> {
         let any_less = !self.turns(slot, openings).matters;
         let mut tries = Tries::new(self.effort.steps / SHARE, any_less);
         let all = choices.everything();
+        let spans = self.spans(fragments, slot);
         if let Some(all) = &all
-            && !self.is_out(asked, &all.seats)
+            && !self.is_out((slot, openings, &spans), &all.seats)
             && let Some(begun) = self.tried(asked, all, &mut tries)
         {
             return Ok(self.take_begun(slot, begun));
         }
-        let spans = self.spans(fragments, slot);
         let (sums, lacking) =
             (self.sums(slot, openings, choices, &spans), choices.lacking_of_all());
         if !sums.hold(lacking) {
             return Err(Unplaced { why: self.account(asked, tries), proven: true });
         }
-        let least = self.ways_with_hope(slot, openings, choices, fragments);
+        let least = self.ways_with_hope(slot, openings, choices, &spans);
         tries.proven &= !least.cut;
         tries.just_enough = true;
         let starts = least.all.iter().any(|way| self.starts(asked, way, &mut tries));
@@ -139,7 +140,7 @@ impl Trial<'_> {
                 break;
             }
             if tries.left > 0
-                && !self.is_known_out(asked, &way, &mut tries)
+                && !self.is_known_out((slot, openings, &spans), &way, &mut tries)
                 && let Some(begun) = self.tried(asked, &way, &mut tries)
             {
                 tries.keep(begun);
@@ -277,32 +278,39 @@ impl Trial<'_> {
         slot: u32,
         openings: &[Opening],
         choices: &Choices,
-        fragments: &Fragments,
+        spans: &Spans<'_>,
     ) -> Ways {
-        let asked = Asked { slot, openings, choices, fragments };
         let any_less = !self.turns(slot, openings).matters;
         let mut left = if any_less { self.effort.steps / COUNTING } else { 0 };
         let looks = self.ranks.slots().len() as u64 * choices.may().count() as u64;
         choices.ways(None, &choices.must(), &mut |seats| {
             let Some(rest) = left.checked_sub(looks.max(1)) else { return false };
             left = rest;
-            self.is_out(asked, seats)
+            self.is_out((slot, openings, spans), seats)
         })
     }
 
     /// Whether counting shows that so many of each role find no place together.
-    fn is_out(&mut self, asked: Asked<'_, '_>, seats: &[u32]) -> bool {
-        let (needed, _) = self.needed(asked.openings, seats);
-        let spans = self.spans(asked.fragments, asked.slot);
-        !needed.is_empty() && self.is_counted(asked.slot, &needed, &spans)
+    pub(super) fn is_out(
+        &mut self,
+        (slot, openings, spans): (u32, &[Opening], &Spans<'_>),
+        seats: &[u32],
+    ) -> bool {
+        let (needed, _) = self.needed(openings, seats);
+        !needed.is_empty() && self.is_counted(slot, &needed, spans)
     }
 
     /// Whether a way has no place, as is known or counted.
-    fn is_known_out(&mut self, asked: Asked<'_, '_>, way: &Way, tries: &mut Tries<'_>) -> bool {
+    fn is_known_out(
+        &mut self,
+        of: (u32, &[Opening], &Spans<'_>),
+        way: &Way,
+        tries: &mut Tries<'_>,
+    ) -> bool {
         if tries.is_dead(way) {
             return true;
         }
-        let out = self.is_out(asked, &way.seats);
+        let out = self.is_out(of, &way.seats);
         if out {
             tries.dead.push(way.clone());
         }
