@@ -45,10 +45,13 @@ pub struct Effort {
     /// Ways to seat a group, nodes to the power of members, up to which all are gone through for the
     /// cheapest. Groups of more are counted first, and searched where counting finds nothing.
     pub ways: u64,
+    /// Choices of its members and parts with which a group may start, where not all must, up to which all
+    /// are gone through. Of more a few are tried.
+    pub choices: u64,
 }
 
 impl Effort {
-    /// So many steps, and ways as by default.
+    /// So many steps, and ways and choices as by default.
     pub fn of_steps(steps: u64) -> Self {
         Self { steps, ..Self::default() }
     }
@@ -58,6 +61,6 @@ impl Default for Effort {
     /// Steps that no honest request reaches per seat and node; and as many ways as take milliseconds,
     /// for a plan may hold thousands of groups.
     fn default() -> Self {
-        Self { steps: 1_000_000, ways: 4096 }
+        Self { steps: 1_000_000, ways: 4096, choices: 256 }
     }
 }

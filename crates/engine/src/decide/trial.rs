@@ -29,6 +29,8 @@ pub(super) struct Trial<'a> {
     /// How broken up trees are by groups that were placed.
     fragmentation: Vec<(GroupKey, Vec<Fragmentation>)>,
     pub(super) spent: u64,
+    /// Steps that searches for the group at hand may still take.
+    pub(super) searching: u64,
     /// The healed and emptied cluster, once a group was asked about there.
     pub(super) emptied: Emptied,
 }
@@ -105,6 +107,7 @@ impl<'a> Trial<'a> {
             roles: Vec::new(),
             fragmentation: Vec::new(),
             spent: 0,
+            searching: 0,
             emptied: Emptied::Unknown,
         }
     }

@@ -7,6 +7,7 @@
 mod audited;
 mod brute;
 mod chance;
+mod choices;
 mod counted;
 mod flights;
 mod fresh;

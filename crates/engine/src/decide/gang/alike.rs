@@ -15,7 +15,7 @@ use crate::pods::HostPort;
 
 /// What a node is to a group before any of it is seated there. Equal ones are interchangeable.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Standing {
+struct Nature {
     /// Whether the node itself will do, class by class of the group.
     will_do: Vec<bool>,
     /// Its domains at the levels that are required.
@@ -46,8 +46,8 @@ pub(super) enum Holding {
 
 /// What is known of nodes and devices that are alike.
 pub(super) struct Alike {
-    /// By node slot, the number of its standing.
-    standings: Vec<u32>,
+    /// By node slot, the number of its nature.
+    natures: Vec<u32>,
     /// By node slot, the number of its shape.
     shape_of: Vec<Option<u32>>,
     /// By shape, the kind of each device; none for those that are like no other.
@@ -78,19 +78,19 @@ impl Alike {
             }
             shape_of[*slot as usize] = Some(number);
         }
-        let mut known: FxHashMap<Standing, u32> = FxHashMap::default();
-        let mut standings = vec![u32::MAX; slots];
+        let mut known: FxHashMap<Nature, u32> = FxHashMap::default();
+        let mut natures = vec![u32::MAX; slots];
         for slot in nodes {
-            let standing = standing(trial, spans, asks, slot, shape_of[slot as usize], apart);
+            let nature = nature(trial, spans, asks, slot, shape_of[slot as usize], apart);
             let next = known.len() as u32;
-            standings[slot as usize] = *known.entry(standing).or_insert(next);
+            natures[slot as usize] = *known.entry(nature).or_insert(next);
         }
-        Self { standings, shape_of, kinds }
+        Self { natures, shape_of, kinds }
     }
 
-    /// The number of a node's standing.
-    pub(super) fn standing(&self, slot: u32) -> u32 {
-        self.standings.get(slot as usize).copied().unwrap_or(u32::MAX)
+    /// The number of a node's nature.
+    pub(super) fn nature(&self, slot: u32) -> u32 {
+        self.natures.get(slot as usize).copied().unwrap_or(u32::MAX)
     }
 
     /// What is held of a node's devices now.
@@ -163,14 +163,14 @@ fn kinds_of(shape: &Shape, aligned: bool) -> Vec<Option<u16>> {
     of.collect()
 }
 
-fn standing(
+fn nature(
     trial: &Trial<'_>,
     spans: &Spans<'_>,
     asks: &[(Ask, u32)],
     slot: u32,
     shape: Option<u32>,
     apart: bool,
-) -> Standing {
+) -> Nature {
     let (state, row) = (&*trial.state, trial.state.nodes.at(slot));
     let key = state.nodes.key(slot);
     let will_do = |ask: &Ask, node: &Node| {
@@ -179,7 +179,7 @@ fn standing(
             && features::declared(&ask.request.features, node).is_ok()
     };
     let node = row.fact.as_ref();
-    let mut standing = Standing {
+    let mut nature = Nature {
         will_do: asks.iter().map(|(ask, _)| node.is_some_and(|n| will_do(ask, n))).collect(),
         domains: spans.required_domains(slot),
         free: Vec::new(),
@@ -191,9 +191,9 @@ fn standing(
     };
     if let Some(devices) = row.devices.as_deref() {
         let pools = devices.pools().iter().copied();
-        standing.wide = pools.filter(|pool| state.wide_pools.contains(pool)).collect();
+        nature.wide = pools.filter(|pool| state.wide_pools.contains(pool)).collect();
     }
-    let Some(node) = node else { return standing };
+    let Some(node) = node else { return nature };
     let (offered, used) = (&node.allocatable, &row.ledger);
     let mut asked = [0_i64; 4];
     let mut scalars: FxHashMap<u16, i64> = FxHashMap::default();
@@ -219,14 +219,14 @@ fn standing(
     ];
     // What is not asked for is enough, however little there is.
     let lines = free.into_iter().zip(asked).filter(|(_, asked)| *asked > 0);
-    standing.free = lines.map(|(free, asked)| free.min(asked)).collect();
+    nature.free = lines.map(|(free, asked)| free.min(asked)).collect();
     names.sort_unstable();
     names.dedup();
     for id in names {
         let (allocatable, used) = row.ledger.scalar(id);
         let asked = scalars.get(&id).copied().unwrap_or(0);
-        standing.free.push(allocatable.saturating_sub(used).min(asked));
-        standing.counts.push(allocatable > 0);
+        nature.free.push(allocatable.saturating_sub(used).min(asked));
+        nature.counts.push(allocatable > 0);
     }
-    standing
+    nature
 }

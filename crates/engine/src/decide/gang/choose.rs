@@ -3,6 +3,7 @@
 //! only the first ones are chosen.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::trial::{Opening, Trial};
@@ -11,20 +12,20 @@ use crate::decision::{Facts, GroupFacts, Why};
 use crate::name::Name;
 use crate::part::{AnyOf, Part, Parts};
 
-/// Choices that are tried at most.
-const WAYS_MAX: usize = 256;
-
 /// Members of all choices together, beyond which only a few are tried.
 const MEMBERS_MAX: usize = 65_536;
 
-/// Choices that are tried however many members each has.
+/// Choices that are tried however many members each has, where so many are tried at all.
 const FEW: usize = 4;
+
+/// Of the choices that are tried, how many steps each may take to be written down.
+const STEPS: usize = 16;
+
+/// How deep writing them down goes: where more is to be chosen one by one only the first choice is.
+pub(super) const DEPTH_MAX: usize = 512;
 
 /// Members of a group of which more is asked than counting tells.
 const SMALL: usize = 8;
-
-/// Steps that writing down the choices takes at most.
-pub(super) const STEPS_MAX: usize = 4096;
 
 /// Who starts together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,12 +36,26 @@ pub(super) struct Way {
     pub(super) seats: Vec<u32>,
 }
 
-/// Whether no way to start has all of these, by role the first so many that are missing.
-pub(super) type Hopeless<'h> = &'h mut dyn FnMut(&[u32]) -> bool;
+/// By what choices are written down.
+pub(super) struct Guide<'g> {
+    /// By role how much a member takes: who takes least comes first. None is: as they stand.
+    pub(super) sizes: &'g [u64],
+    /// Whether no way to start has all of these, by role the first so many that are missing.
+    pub(super) hopeless: &'g dyn Fn(&[u32]) -> bool,
+}
+
+impl Guide<'_> {
+    /// As they stand, whatever hope there is.
+    pub(super) const NONE: Self = Self { sizes: &[], hopeless: &|_| false };
+
+    pub(super) fn size(&self, role: u16) -> u64 {
+        self.sizes.get(usize::from(role)).copied().unwrap_or(0)
+    }
+}
 
 /// How many of a role there are.
 #[derive(Clone, Copy, Default)]
-pub(super) struct OfRole {
+struct OfRole {
     /// Those that are there.
     there: u32,
     /// Of those that are missing so many start whatever is chosen,
@@ -50,7 +65,7 @@ pub(super) struct OfRole {
 }
 
 /// What is to be chosen among.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Choices {
     parts: Parts,
     roles: Vec<OfRole>,
@@ -62,21 +77,27 @@ pub(super) struct Choices {
     open: Vec<bool>,
     /// By part, its kind: one of those that are like it stands for all.
     kinds: Vec<usize>,
+    /// By part, those before it that have a role of it as well.
+    after: Vec<Vec<u16>>,
+    /// By role, whether several parts have it.
+    shared: Vec<bool>,
     /// Members that wait.
     members: usize,
+    /// Choices that are tried at most.
+    most: usize,
 }
 
 /// What was found of them.
 #[derive(Default)]
 pub(super) struct Ways {
-    /// Each is enough, and nothing of it can be left out; in order.
+    /// Each is enough, and has no more than it needs, but where minima have roles in common; in order.
     pub(super) all: Vec<Way>,
     /// There are more.
     pub(super) cut: bool,
 }
 
 /// Choices of parts under way.
-struct Listing<'c, 'h> {
+struct Listing<'c, 'g> {
     choices: &'c Choices,
     /// Who may be chosen, each with the sets of parts that it may then consist of.
     candidates: Vec<(u16, Vec<Vec<u16>>)>,
@@ -87,7 +108,7 @@ struct Listing<'c, 'h> {
     most: usize,
     all: Vec<Vec<u16>>,
     cut: bool,
-    hopeless: Hopeless<'h>,
+    guide: &'c Guide<'g>,
 }
 
 impl Choices {
@@ -137,10 +158,25 @@ impl Choices {
     /// Whether the parts are there without which one is not placed.
     pub(super) fn may_come(&self, at: u16, there: &[bool]) -> bool {
         let Some(part) = self.parts.all.get(usize::from(at)) else { return false };
-        let is_there = |at: usize| there.get(at).copied().unwrap_or(false);
-        let before = self.parts.all.iter().take(usize::from(at)).enumerate();
-        part.under.is_none_or(|under| is_there(usize::from(under)))
-            && before.filter(|(_, other)| other.shares_role(part)).all(|(at, _)| is_there(at))
+        part.under.is_none_or(|under| self.is(there, under))
+            && self.after(at).iter().all(|other| self.is(there, *other))
+    }
+
+    /// The parts before one that have a role of it as well.
+    fn after(&self, at: u16) -> &[u16] {
+        self.after.get(usize::from(at)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether several parts have a role.
+    pub(super) fn is_shared(&self, role: usize) -> bool {
+        self.shared.get(role).copied().unwrap_or(false)
+    }
+
+    /// The roles of a part and of those below it.
+    pub(super) fn roles_with_those_below(&self, at: u16) -> Vec<u16> {
+        let of = [at].into_iter().chain(self.below(at));
+        let of = of.filter_map(|at| self.parts.all.get(usize::from(at)));
+        of.flat_map(|part| part.least.iter().map(|(role, _)| *role)).collect()
     }
 
     /// All parts below one, in order.
@@ -166,7 +202,7 @@ impl Choices {
         Some(way).filter(|way| fixed && self.is_enough(way))
     }
 
-    /// Whether so few wait that each way is gone through.
+    /// Whether so few wait that, to tell why none of them starts, each way is searched.
     pub(super) fn is_small(&self) -> bool {
         self.members <= SMALL
     }
@@ -188,9 +224,12 @@ impl Choices {
         let parts = loop {
             let parts = self.with_all_but(&out, seats);
             let there = self.there_with(&parts);
-            match parts.iter().find(|at| self.lacking_under(Some(**at), &there) > 0) {
-                Some(at) => out[usize::from(*at)] = true,
-                None => break parts,
+            let lacks = |at: &&u16| self.lacking_under(Some(**at), &there) > 0;
+            let lacking: Vec<u16> = parts.iter().filter(lacks).copied().collect();
+            // With fewer parts none of these becomes whole.
+            lacking.iter().for_each(|at| out[usize::from(*at)] = true);
+            if lacking.is_empty() {
+                break parts;
             }
         };
         let least = self.least(&parts, &self.must());
@@ -227,7 +266,7 @@ impl Choices {
     /// try them all.
     pub(super) fn all(&self) -> Option<Vec<Way>> {
         let mut sets = Vec::new();
-        let mut steps = STEPS_MAX;
+        let mut steps = self.steps();
         self.sets(0, &mut Vec::new(), &mut Vec::new(), (&mut sets, &mut steps))?;
         let mut all = Vec::new();
         for parts in sets {
@@ -243,7 +282,7 @@ impl Choices {
                     })
                 };
                 let room = usize::try_from(most[at] - least[at]).unwrap_or(usize::MAX);
-                if seats.len().saturating_mul(room.saturating_add(1)) > STEPS_MAX {
+                if seats.len().saturating_mul(room.saturating_add(1)) > self.steps() {
                     return None;
                 }
                 seats = seats.into_iter().flat_map(more).collect();
@@ -270,24 +309,26 @@ impl Choices {
         left_out: &mut Vec<(Option<u16>, usize)>,
         (sets, steps): (&mut Vec<Vec<u16>>, &mut usize),
     ) -> Option<()> {
-        *steps = steps.checked_sub(1)?;
-        let Some(part) = self.parts.all.get(usize::from(at)) else {
-            let there = self.there_with(chosen);
+        *steps = steps.checked_sub(1).filter(|_| left_out.len() + chosen.len() < DEPTH_MAX)?;
+        let there = self.there_with(chosen);
+        // What can't come is no step deeper.
+        let may = |at: &u16| {
+            let kind = (self.parts.all[usize::from(*at)].under, self.kind(*at));
+            let open = self.is_open(*at) && !self.is(&self.there, *at);
+            open && self.may_come(*at, &there) && !left_out.contains(&kind)
+        };
+        let end = u16::try_from(self.parts.all.len()).unwrap_or(u16::MAX);
+        let Some(at) = (at..end).find(may) else {
             let whole = |of: Option<u16>| self.lacking_under(of, &there) == 0;
             if whole(None) && chosen.iter().all(|at| whole(Some(*at))) {
                 sets.push(chosen.clone());
             }
             return Some(());
         };
-        let there = self.there_with(chosen);
-        let kind = (part.under, self.kind(at));
-        let may = self.is_open(at) && !self.is(&self.there, at) && self.may_come(at, &there);
-        if may && !left_out.contains(&kind) {
-            chosen.push(at);
-            self.sets(at + 1, chosen, left_out, (sets, steps))?;
-            chosen.pop();
-        }
-        left_out.push(kind);
+        chosen.push(at);
+        self.sets(at + 1, chosen, left_out, (sets, steps))?;
+        chosen.pop();
+        left_out.push((self.parts.all[usize::from(at)].under, self.kind(at)));
         self.sets(at + 1, chosen, left_out, (sets, steps))?;
         left_out.pop();
         Some(())
@@ -301,23 +342,17 @@ impl Choices {
         (self.parts.all.len() - there, members.saturating_sub(seats))
     }
 
-    /// Whether a way has all that another has, and more.
-    pub(super) fn is_beyond(way: &Way, other: &Way) -> bool {
-        other.parts.iter().all(|part| way.parts.contains(part))
-            && other.seats.iter().zip(&way.seats).all(|(least, has)| has >= least)
-    }
-
     /// The choices by which a part becomes whole beside so many members of each role, that part with them; or
     /// the group can start.
-    pub(super) fn ways(&self, of: Option<u16>, seated: &[u32], hopeless: Hopeless<'_>) -> Ways {
-        let (sets, cut) = self.listed(of, hopeless);
+    pub(super) fn ways(&self, of: Option<u16>, seated: &[u32], guide: &Guide<'_>) -> Ways {
+        let (sets, cut) = self.listed(of, guide);
         let mut ways = Ways { all: Vec::new(), cut };
         for parts in sets {
             let least = self.least(&parts, seated);
             let most = self.most(&parts, &least);
             let any = self.any(&parts).collect();
             let room = self.tries().saturating_sub(ways.all.len());
-            let filling = Filling::new(self, any, (least, most), room, hopeless);
+            let filling = Filling::new(self, any, (least, most), room, guide);
             let (seats, cut) = filling.all();
             ways.cut |= cut;
             ways.all.extend(seats.into_iter().map(|seats| Way { parts: parts.clone(), seats }));
@@ -326,53 +361,123 @@ impl Choices {
     }
 
     /// The sets of parts of these choices, and whether there are more.
-    fn listed(&self, of: Option<u16>, hopeless: Hopeless<'_>) -> (Vec<Vec<u16>>, bool) {
-        let lacking = self.lacking_under(of, &self.there);
+    fn listed(&self, of: Option<u16>, guide: &Guide<'_>) -> (Vec<Vec<u16>>, bool) {
+        let lacking = self.lacking_of(of);
         let (mut candidates, mut cut) = (Vec::new(), false);
         if lacking > 0 {
             for at in self.may_join(of) {
-                let (sets, more) = self.listed(Some(at), hopeless);
+                let (sets, more) = self.listed(Some(at), guide);
                 cut |= more;
                 candidates.push((at, sets));
             }
             candidates.retain(|(_, sets)| !sets.is_empty());
+        }
+        let by_size = !guide.sizes.is_empty();
+        if by_size {
+            let sizes = self.sizes_of_parts(&candidates, guide);
+            candidates.sort_by_key(|(at, _)| sizes.get(at).copied().unwrap_or(0));
         }
         let mut listing = Listing {
             choices: self,
             candidates,
             chosen: of.filter(|at| !self.is(&self.there, *at)).into_iter().collect(),
             left_out: Vec::new(),
-            steps: STEPS_MAX,
+            steps: self.steps(),
             most: self.tries(),
             all: Vec::new(),
             cut,
-            hopeless,
+            guide,
         };
-        listing.from(0, lacking);
+        match lacking > DEPTH_MAX {
+            true => listing.first(lacking),
+            false => listing.from(0, lacking),
+        }
         let (mut all, cut) = (listing.all, listing.cut);
         all.iter_mut().for_each(|parts| parts.sort_unstable());
-        all.sort();
+        if !by_size {
+            all.sort();
+        }
         (all, cut)
+    }
+
+    /// By part, how much the smallest of the sets takes by which it becomes whole; no less than those that
+    /// must be there before it.
+    fn sizes_of_parts(
+        &self,
+        candidates: &[(u16, Vec<Vec<u16>>)],
+        guide: &Guide<'_>,
+    ) -> BTreeMap<u16, u64> {
+        let mut sizes: BTreeMap<u16, u64> = BTreeMap::new();
+        for (at, sets) in candidates {
+            let own = sets.iter().map(|parts| self.size_of(parts, guide)).min().unwrap_or(0);
+            let before = self.after(*at).iter().filter_map(|other| sizes.get(other).copied());
+            let size = before.fold(own, u64::max);
+            sizes.insert(*at, size);
+        }
+        sizes
+    }
+
+    /// How much the members take that these parts lack.
+    fn size_of(&self, parts: &[u16], guide: &Guide<'_>) -> u64 {
+        let lacks = self.lacks(parts);
+        let of = (0_u16..)
+            .zip(lacks)
+            .map(|(role, count)| guide.size(role).saturating_mul(u64::from(count)));
+        of.fold(0, u64::saturating_add)
     }
 
     /// How many choices are tried at most.
     fn tries(&self) -> usize {
-        (MEMBERS_MAX / self.members.max(1)).clamp(FEW, WAYS_MAX)
+        (MEMBERS_MAX / self.members.max(1)).max(FEW).min(self.most)
     }
 
-    /// How many more parts the group needs to start, and those that may be among them, each with what it then
-    /// consists of: the smallest first.
-    pub(super) fn one_by_one(&self) -> (usize, Vec<Vec<u16>>) {
-        let first = |at| self.listed(Some(at), &mut |_| false).0.into_iter().next();
+    /// How many steps writing them down takes at most.
+    pub(super) fn steps(&self) -> usize {
+        self.most.saturating_mul(STEPS)
+    }
+
+    /// The same choices, of which those are enough that have more than this way: of parts where there are any,
+    /// else of members. Nothing where no more can be asked for.
+    pub(super) fn beyond(&self, way: &Way) -> Option<Self> {
+        let there = self.there_with(&way.parts);
+        let mut more = self.clone();
+        let own = self.parts.under(None).filter(|(at, _)| self.is(&there, *at)).count();
+        match &mut *more.parts.any {
+            _ if !self.parts.all.is_empty() && self.parts.fewest > 0 => {
+                more.parts.fewest = u32::try_from(own).ok()?.checked_add(1)?;
+            }
+            [any] if self.parts.all.is_empty() => {
+                let has = any.least.checked_add(self.spare(any, &way.seats))?;
+                any.least = has.checked_add(1)?;
+            }
+            [] | [_, ..] => return None,
+        }
+        Some(more)
+    }
+
+    /// How many members more than it needs such a minimum has beside so many of each role.
+    fn spare(&self, any: &AnyOf, seats: &[u32]) -> u32 {
+        self.has(any, seats).saturating_sub(any.least)
+    }
+
+    /// Whether all that is chosen is which members of one minimum come.
+    pub(super) fn any_of_all(&self) -> Option<&AnyOf> {
+        let [any] = &*self.parts.any else { return None };
+        self.parts.all.is_empty().then_some(any)
+    }
+
+    /// The parts that may be among those that a group needs to start, each with what it then consists of: those
+    /// that take least first.
+    pub(super) fn one_by_one(&self, guide: &Guide<'_>) -> Vec<Vec<u16>> {
+        let first = |at| self.listed(Some(at), guide).0.into_iter().next();
         let mut sets: Vec<Vec<u16>> = self.may_join(None).filter_map(first).collect();
-        let size = |parts: &Vec<u16>| self.lacks(parts).iter().copied().map(u64::from).sum::<u64>();
-        sets.sort_by_cached_key(size);
-        (self.lacking_under(None, &self.there), sets)
+        sets.sort_by_cached_key(|parts| self.size_of(parts, guide));
+        sets
     }
 
-    /// How many more of the parts that are under none the group needs to start.
-    pub(super) fn lacking_of_all(&self) -> usize {
-        self.lacking_under(None, &self.there)
+    /// How many more of the parts under one it needs to be whole, or of those under none the group to start.
+    pub(super) fn lacking_of(&self, of: Option<u16>) -> usize {
+        self.lacking_under(of, &self.there)
     }
 
     /// How many more of the parts under one must be there to make it whole, or of those under none to let the
@@ -409,12 +514,17 @@ impl Choices {
 
     /// How many members such a minimum lacks beside so many of each role that were missing.
     pub(super) fn lacking(&self, any: &AnyOf, seats: &[u32]) -> u32 {
+        any.least.saturating_sub(self.has(any, seats))
+    }
+
+    /// How many members such a minimum has beside so many of each role that were missing.
+    fn has(&self, any: &AnyOf, seats: &[u32]) -> u32 {
         let has = any.roles.iter().map(|role| {
             let at = usize::from(*role);
             let there = self.roles.get(at).map_or(0, |of| of.there);
             there.saturating_add(seats.get(at).copied().unwrap_or(0))
         });
-        any.least.saturating_sub(has.fold(0, u32::saturating_add))
+        has.fold(0, u32::saturating_add)
     }
 
     /// By role, how many of those that are missing these parts have at least, beside so many.
@@ -489,7 +599,7 @@ pub(super) fn of_group(why: &Why, mut change: impl FnMut(&mut GroupFacts)) -> Wh
 
 impl Listing<'_, '_> {
     /// Adds every choice of so many more of the candidates from here on.
-    fn from(&mut self, at: usize, lacking: usize) {
+    fn from(&mut self, from: usize, lacking: usize) {
         if lacking == 0 {
             match self.all.len() < self.most {
                 true => self.all.push(self.chosen.clone()),
@@ -497,37 +607,75 @@ impl Listing<'_, '_> {
             }
             return;
         }
-        if self.candidates.len().saturating_sub(at) < lacking {
-            return;
+        let kinds = self.left_out.len();
+        for at in from..(self.candidates.len() + 1).saturating_sub(lacking) {
+            if self.cut && self.all.len() >= self.most {
+                break;
+            }
+            let Some(steps) = self.steps.checked_sub(1) else {
+                self.cut = true;
+                break;
+            };
+            self.steps = steps;
+            let kind = self.choices.kind(self.candidates[at].0);
+            if !self.left_out.contains(&kind) {
+                self.with(at, lacking);
+                self.left_out.push(kind);
+            }
         }
-        let Some(steps) = self.steps.checked_sub(1).filter(|_| self.all.len() < self.most) else {
-            self.cut = true;
-            return;
-        };
-        self.steps = steps;
-        let (part, sets) = self.candidates[at].clone();
-        let kind = self.choices.kind(part);
-        let there = self.choices.there_with(&self.chosen);
-        if !self.left_out.contains(&kind) && self.choices.may_come(part, &there) {
-            for parts in &sets {
-                let before = self.chosen.len();
+        self.left_out.truncate(kinds);
+    }
+
+    /// Adds the first choice of so many alone, as far as one after the other leaves hope.
+    fn first(&mut self, mut lacking: usize) {
+        for at in 0..self.candidates.len() {
+            if lacking == 0 {
+                break;
+            }
+            let there = self.choices.there_with(&self.chosen);
+            if !self.choices.may_come(self.candidates[at].0, &there) {
+                continue;
+            }
+            let before = self.chosen.len();
+            for parts in self.candidates[at].1.clone() {
                 self.chosen.extend(parts);
                 let seats = self.choices.least(&self.chosen, &self.choices.must());
-                if !(self.hopeless)(&seats) {
-                    self.from(at + 1, lacking - 1);
+                if !(self.guide.hopeless)(&seats) {
+                    lacking -= 1;
+                    break;
                 }
                 self.chosen.truncate(before);
             }
         }
-        self.left_out.push(kind);
-        self.from(at + 1, lacking);
-        self.left_out.pop();
+        self.cut = true;
+        if lacking == 0 {
+            self.all.push(self.chosen.clone());
+        }
+    }
+
+    /// Adds every choice with this candidate.
+    fn with(&mut self, at: usize, lacking: usize) {
+        let there = self.choices.there_with(&self.chosen);
+        if !self.choices.may_come(self.candidates[at].0, &there) {
+            return;
+        }
+        let sets = self.candidates[at].1.clone();
+        for parts in &sets {
+            let before = self.chosen.len();
+            self.chosen.extend(parts);
+            let seats = self.choices.least(&self.chosen, &self.choices.must());
+            if !(self.guide.hopeless)(&seats) {
+                self.from(at + 1, lacking - 1);
+            }
+            self.chosen.truncate(before);
+        }
     }
 }
 
 impl Trial<'_> {
     /// The parts of a group and its roles, of whose members these wait.
     pub(super) fn choices(&self, slot: u32, openings: &[Opening]) -> Choices {
+        let most = usize::try_from(self.effort.choices).unwrap_or(usize::MAX).max(1);
         let group = self.state.groups.at(slot);
         let parts = group.fact.as_ref().map_or_else(Parts::default, |fact| fact.parts.clone());
         let facts = group.fact.as_ref().map_or(&[][..], |fact| &fact.roles);
@@ -540,7 +688,8 @@ impl Trial<'_> {
         };
         let (roles, missing): (Vec<OfRole>, Vec<u32>) =
             facts.iter().enumerate().map(of_role).unzip();
-        let mut choices = Choices { parts, roles, members: openings.len(), ..Choices::default() };
+        let members = openings.len();
+        let mut choices = Choices { parts, roles, members, most, ..Choices::default() };
         if choices.parts.all.is_empty() {
             return choices;
         }
@@ -576,8 +725,27 @@ impl Trial<'_> {
             }
         }
         let kinds = (0..all.len()).collect();
-        choices = Choices { lacks, there, open, kinds, ..choices };
+        let (after, shared) = sharing(all, choices.roles.len());
+        choices = Choices { lacks, there, open, kinds, after, shared, ..choices };
         choices.kinds = self.kinds(slot, openings, &choices, &missing);
         choices
     }
+}
+
+/// By part those before it that have a role of it as well, and by role whether several parts have it.
+fn sharing(parts: &[Part], roles: usize) -> (Vec<Vec<u16>>, Vec<bool>) {
+    let mut of_role: Vec<Vec<u16>> = vec![Vec::new(); roles];
+    let mut after = Vec::with_capacity(parts.len());
+    for (at, part) in (0_u16..).zip(parts) {
+        let mut before = Vec::new();
+        for (role, _) in &part.least {
+            let Some(of_role) = of_role.get_mut(usize::from(*role)) else { continue };
+            before.extend(of_role.iter().copied().filter(|other| *other != at));
+            of_role.push(at);
+        }
+        before.sort_unstable();
+        before.dedup();
+        after.push(before);
+    }
+    (after, of_role.into_iter().map(|parts| parts.len() > 1).collect())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::trial::{Opening, Trial};
-use super::choose::{Choices, Way, Ways, of_group};
+use super::choose::{Choices, Guide, Way, Ways, of_group};
 use super::revisit::PART;
 use super::spans::Spans;
 use super::{Arranged, Unplaced, is_among};
@@ -26,9 +26,16 @@ pub(super) struct Told {
     /// Why parts that are left out are, by index, where something is known of it.
     accounts: BTreeMap<u16, Arc<Why>>,
     unproven: bool,
+    /// The parts that are there, by index.
+    there: Vec<u16>,
 }
 
 impl Told {
+    /// The parts that are there, by index.
+    pub(super) fn parts_there(&self) -> Vec<u16> {
+        self.there.clone()
+    }
+
     /// What is missing finds no place, and is not merely not found.
     pub(super) fn is_proven(&self) -> bool {
         !self.unproven
@@ -108,6 +115,7 @@ impl Trial<'_> {
             told.missing += (before - rest.len()) as u32;
             told.parts.push(part.name.clone());
         }
+        told.there = (0_u16..).zip(&there).filter(|(_, is)| **is).map(|(at, _)| at).collect();
         let lacking = lacking(choices, &there);
         let mut full: Vec<u16> = lacking.iter().map(|(role, _)| *role).collect();
         for opening in &rest {
@@ -177,7 +185,7 @@ impl Trial<'_> {
     ) -> Result<Placed, u64> {
         let (before, start) = (self.spent, self.mark());
         let ways = match choices.is_open(at) {
-            true => choices.ways(Some(at), seated, &mut |_| false),
+            true => choices.ways(Some(at), seated, &Guide::NONE),
             false => Ways::default(),
         };
         let (mut best, mut first): (Option<Placed>, Option<(Vec<Opening>, Unplaced)>) =

@@ -3,7 +3,7 @@
 use super::super::trial::{Opening, Trial};
 use super::choose::Choices;
 use crate::facts::{Admits, LevelRule};
-use crate::part::{AnyOf, Part};
+use crate::part::AnyOf;
 
 /// What a part is to every rule. Equal ones may stand for each other.
 #[derive(PartialEq)]
@@ -46,6 +46,7 @@ impl Trial<'_> {
         // By part its roles and those of the parts under it.
         let mut roles: Vec<Vec<u16>> = vec![Vec::new(); parts.len()];
         let mut known: Vec<(Kind, usize)> = Vec::new();
+        let by_role = by_role(openings, missing.len());
         for at in (0..parts.len()).rev() {
             let own = parts[at].least.iter().map(|(role, _)| *role);
             let under: Vec<u16> =
@@ -53,7 +54,7 @@ impl Trial<'_> {
             let below = under.iter().flat_map(|under| roles[usize::from(*under)].clone());
             roles[at] = own.chain(below).collect();
             let under = under.iter().map(|under| kinds[usize::from(*under)]).collect();
-            let kind = self.kind(slot, openings, choices, (at, &roles[at], under), missing);
+            let kind = self.kind(slot, &by_role, choices, (at, &roles[at], under), missing);
             match known.iter().find(|(other, _)| *other == kind) {
                 Some((_, of)) => kinds[at] = *of,
                 None => known.push((kind, at)),
@@ -65,7 +66,7 @@ impl Trial<'_> {
     fn kind(
         &self,
         slot: u32,
-        openings: &[Opening],
+        by_role: &[&[Opening]],
         choices: &Choices,
         (at, roles, under): (usize, &[u16], Vec<usize>),
         missing: &[u32],
@@ -76,16 +77,14 @@ impl Trial<'_> {
         let rules = fact.map_or(&[][..], |fact| &fact.rules);
         let by_index = rules.iter().any(|rule| rule.segment.is_some());
         let missing = |role: u16| missing.get(usize::from(role)).copied().unwrap_or(0);
-        let of = |role: u16| openings.iter().filter(move |opening| opening.role == role);
+        let of = |role: u16| by_role.get(usize::from(role)).copied().unwrap_or_default().iter();
         let begun = |role: &u16| {
             facts.get(usize::from(*role)).is_none_or(|fact| fact.max != missing(*role))
                 || of(*role).any(|opening| !self.is_plain(opening))
         };
-        let shared = |other: &Part| {
-            !std::ptr::eq(other, &raw const choices.parts().all[at])
-                && other.shares_role(&choices.parts().all[at])
-        };
-        let alone = roles.iter().any(begun) || choices.parts().all.iter().any(shared);
+        let own = &choices.parts().all[at].least;
+        let shared = own.iter().any(|(role, _)| choices.is_shared(usize::from(*role)));
+        let alone = shared || roles.iter().any(begun);
         let role = |(role, lacks): &(u16, u32)| {
             let at = usize::from(*role);
             let admits = facts.get(at).and_then(|fact| fact.admits.clone());
@@ -117,4 +116,16 @@ impl Trial<'_> {
             under,
         }
     }
+}
+
+/// By role its openings, which stand role by role.
+fn by_role(openings: &[Opening], roles: usize) -> Vec<&[Opening]> {
+    let mut by_role: Vec<&[Opening]> = vec![&[]; roles];
+    for of in openings.chunk_by(|one, other| one.role == other.role) {
+        let role = of.first().map_or(0, |opening| usize::from(opening.role));
+        if let Some(by_role) = by_role.get_mut(role) {
+            *by_role = of;
+        }
+    }
+    by_role
 }

@@ -24,6 +24,7 @@ mod short;
 mod slices;
 mod spans;
 mod start;
+mod sums;
 mod together;
 mod turns;
 
@@ -40,7 +41,7 @@ use choose::{Choices, Way};
 pub(super) use fragments::Fragments;
 use grow::Told;
 use joint::{Joint, Outcome};
-use revisit::Revisited;
+use revisit::{PART_OF_ALL, Revisited};
 pub(super) use rooms::Rooms;
 use spans::Spans;
 
@@ -83,6 +84,17 @@ impl Begun<'_> {
         self.arranged.found.is_empty() && self.told.is_proven()
     }
 
+    /// The way in which it has started: of what came beyond no more is told than how many of each role.
+    fn has(&self, way: &Way) -> Way {
+        let mut seats = vec![0; way.seats.len()];
+        for (one, _) in &self.arranged.found {
+            if let Some(count) = seats.get_mut(usize::from(one.seat.role)) {
+                *count += 1;
+            }
+        }
+        Way { parts: self.told.parts_there(), seats }
+    }
+
     fn standing(&self) -> Standing {
         let (parts, members) = self.told.left_out();
         (parts, members, self.spans.priced(self.arranged.cost()))
@@ -120,6 +132,7 @@ struct Unplaced {
 impl Trial<'_> {
     /// Places a group whole, or none of it; then as many more of its members as there is room for.
     pub(super) fn gang(&mut self, key: &GroupKey, slot: u32, openings: &[Opening]) -> Verdict {
+        self.searching = self.effort.steps / PART_OF_ALL;
         let choices = self.choices(slot, openings);
         if let Some(why) = self.kept_back(slot, openings, &choices) {
             return self.not_whole(slot, why);

@@ -6,18 +6,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::search::Ask;
 use super::super::trial::{Opening, Trial};
-use super::choose::Choices;
+use super::Class;
 use super::counted::allowed;
 use super::rooms::{Room, by_ledger};
 use super::spans::{Bound, Spans, Width};
-use super::{Class, is_among};
 use crate::check::fact::{self, Health};
 use crate::facts::{NodeRules, Request};
 use crate::pods::PodSelectorId;
 
 /// Amounts of what nodes count: pods, CPU, memory and ephemeral storage, then scalars by their number.
-#[derive(Clone, Default)]
-struct Amounts(BTreeMap<u32, i64>);
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct Amounts(BTreeMap<u32, i64>);
 
 /// How many amounts are no scalars.
 const PLAIN: u32 = 4;
@@ -29,54 +28,18 @@ impl Amounts {
         *sum = sum.saturating_add(amount.max(0));
     }
 
-    fn of(&self, of: u32) -> i64 {
+    pub(super) fn of(&self, of: u32) -> i64 {
         self.0.get(&of).copied().unwrap_or(0)
+    }
+
+    /// Of what there is any.
+    pub(super) fn keys(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().filter(|(_, amount)| **amount > 0).map(|(of, _)| *of)
     }
 
     /// Whether so much is free. What is not asked for is enough, however little there is.
     fn fits(&self, free: &Self) -> bool {
         self.0.iter().all(|(of, asked)| *asked == 0 || *asked <= free.of(*of))
-    }
-}
-
-/// What a group asks for in sum, and what there is.
-pub(super) struct Sums {
-    /// Whether anybody starts whatever is chosen.
-    some: bool,
-    /// By those who do,
-    must: Amounts,
-    /// by each of the parts that are under none,
-    parts: Vec<Amounts>,
-    /// and by each of those of which any so many start.
-    any: Vec<(usize, Vec<Amounts>)>,
-    /// By place.
-    free: Vec<Amounts>,
-}
-
-impl Sums {
-    /// Whether it may be that so many of the parts start, going by the sums of those that ask least.
-    pub(super) fn hold(&self, parts: usize) -> bool {
-        if !self.some && parts == 0 && self.any.iter().all(|(count, _)| *count == 0) {
-            return true;
-        }
-        let mut of: Vec<u32> = self.parts.iter().flat_map(|one| one.0.keys().copied()).collect();
-        of.extend(self.any.iter().flat_map(|(_, all)| all).flat_map(|one| one.0.keys().copied()));
-        of.extend(self.must.0.keys().copied());
-        of.sort_unstable();
-        of.dedup();
-        let with = |of: u32, count: usize, all: &[Amounts]| {
-            let mut amounts: Vec<i64> = all.iter().map(|one| one.of(of)).collect();
-            amounts.sort_unstable();
-            amounts.into_iter().take(count).fold(self.must.of(of), i64::saturating_add)
-        };
-        let most: Vec<(u32, i64)> = of
-            .into_iter()
-            .map(|of| {
-                let any = self.any.iter().map(|(count, all)| with(of, *count, all));
-                (of, any.fold(with(of, parts, &self.parts), i64::max))
-            })
-            .collect();
-        self.free.iter().any(|free| most.iter().all(|(of, sum)| *sum == 0 || *sum <= free.of(*of)))
     }
 }
 
@@ -104,11 +67,7 @@ impl Trial<'_> {
                 let one = std::slice::from_ref(opening);
                 let Some(class) = self.class(slot, one) else { return true };
                 let class = Class { wanted, ..class };
-                let nodes = allowed(spans, opening, &all);
-                let rooms = match class.ask.is_alone() {
-                    true => self.rooms(&class, &nodes),
-                    false => self.rooms_at_most(&class, &nodes),
-                };
+                let rooms = self.rooms_of(&class, &allowed(spans, opening, &all));
                 for Room { slot, most, .. } in rooms {
                     let of = room.entry(slot).or_default();
                     *of = most.max(*of);
@@ -132,9 +91,10 @@ impl Trial<'_> {
             }
         }
         let asked = self.asked(slot, openings);
+        let keys: Vec<u32> = asked.0.keys().copied().collect();
         !places.iter().any(|place| {
             let here = place.iter().copied().filter(|node| usable.contains(node));
-            asked.fits(&self.free(here, &asked))
+            asked.fits(&self.free(here, &keys))
         })
     }
 
@@ -143,21 +103,28 @@ impl Trial<'_> {
         let requests = &self.state.groups.at(slot).requests;
         let mut sum = Amounts::default();
         for opening in openings {
-            let charge = &self.state.requests.at(requests[usize::from(opening.role)]).charge;
-            let plain =
-                [charge.pods, charge.cpu_milli, charge.memory_bytes, charge.ephemeral_bytes];
-            // What devices may serve is not counted.
-            let scalars = charge.scalars.iter().filter(|(id, _)| !charge.served.contains(id));
-            let scalars = scalars.map(|(id, amount)| (PLAIN + u32::from(*id), *amount));
-            for (of, amount) in (0..PLAIN).zip(plain).chain(scalars) {
-                sum.add(of, amount);
-            }
+            let one = self.charged(requests[usize::from(opening.role)]);
+            one.0.into_iter().for_each(|(of, amount)| sum.add(of, amount));
         }
         sum
     }
 
-    /// What these nodes have free in sum of what is asked for.
-    fn free(&self, nodes: impl IntoIterator<Item = u32>, asked: &Amounts) -> Amounts {
+    /// What one that makes this request asks of a node.
+    pub(super) fn charged(&self, request: u32) -> Amounts {
+        let charge = &self.state.requests.at(request).charge;
+        let plain = [charge.pods, charge.cpu_milli, charge.memory_bytes, charge.ephemeral_bytes];
+        // What devices may serve is not counted.
+        let scalars = charge.scalars.iter().filter(|(id, _)| !charge.served.contains(id));
+        let scalars = scalars.map(|(id, amount)| (PLAIN + u32::from(*id), *amount));
+        let mut of_one = Amounts::default();
+        for (of, amount) in (0..PLAIN).zip(plain).chain(scalars) {
+            of_one.add(of, amount);
+        }
+        of_one
+    }
+
+    /// What these nodes have free in sum of these things.
+    pub(super) fn free(&self, nodes: impl IntoIterator<Item = u32>, keys: &[u32]) -> Amounts {
         let mut sum = Amounts::default();
         for slot in nodes {
             let row = self.state.nodes.at(slot);
@@ -169,7 +136,7 @@ impl Trial<'_> {
                 (has.memory_bytes, used.memory_bytes),
                 (has.ephemeral_bytes, used.ephemeral_bytes),
             ];
-            for of in asked.0.keys() {
+            for of in keys {
                 let (has, used) = match plain.get(*of as usize) {
                     Some(plain) => *plain,
                     None => used.scalar((*of - PLAIN) as u16),
@@ -180,49 +147,12 @@ impl Trial<'_> {
         sum
     }
 
-    /// What a group that starts asks at least, and what is free in each place that it may be in.
-    pub(super) fn sums(
-        &mut self,
-        slot: u32,
-        openings: &[Opening],
-        choices: &Choices,
-        spans: &Spans<'_>,
-    ) -> Sums {
-        let must = choices.must();
-        let (of_all, others) = self.needed(openings, &must);
-        let parts = choices.may_join(None).map(|at| {
-            let lacks = choices.lacks_of(usize::from(at));
-            let lacking = |one: &&Opening| {
-                lacks.iter().any(|(role, count)| *role == one.role && one.before < *count)
-            };
-            self.asked(slot, others.iter().filter(lacking))
-        });
-        let parts = parts.collect();
-        let may: Vec<u32> = choices.may().map(|(_, may)| may).collect();
-        let any = choices.parts().any.iter().map(|any| {
-            let of = others.iter().filter(|one| any.roles.contains(&one.role));
-            let of = of.filter(|one| is_among(one, &may));
-            let amounts = of.map(|one| self.asked(slot, [one])).collect();
-            (choices.lacking(any, &must) as usize, amounts)
-        });
-        let any = any.collect();
-        let (asked, whole) = (self.asked(slot, openings), self.asked(slot, &of_all));
-        let all = self.ranks.slots().to_vec();
-        let mut usable: FxHashSet<u32> = FxHashSet::default();
-        for role in openings.chunk_by(|one, other| one.role == other.role) {
-            let Some(class) = self.class(slot, &role[..1]) else { continue };
-            let nodes = allowed(spans, class.opening(), &all);
-            let rooms = match class.ask.is_alone() {
-                true => self.rooms(&class, &nodes),
-                false => self.rooms_at_most(&class, &nodes),
-            };
-            usable.extend(rooms.iter().map(|room| room.slot));
+    /// How many of a class each of these nodes takes at most.
+    pub(super) fn rooms_of(&mut self, class: &Class<'_>, nodes: &[u32]) -> Vec<Room> {
+        match class.ask.is_alone() {
+            true => self.rooms(class, nodes),
+            false => self.rooms_at_most(class, nodes),
         }
-        let free = spans
-            .places(Width::Anywhere, &all)
-            .into_iter()
-            .map(|place| self.free(place.into_iter().filter(|node| usable.contains(node)), &asked));
-        Sums { some: !of_all.is_empty(), must: whole, parts, any, free: free.collect() }
     }
 
     /// Of members that other pods or volumes mean something to: more than these a node does not take.

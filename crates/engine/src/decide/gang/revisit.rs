@@ -26,6 +26,9 @@ const PLACES_MAX: usize = 4;
 /// those of a choice of devices, and a plan may hold many groups.
 pub(super) const PART: u64 = 32;
 
+/// The part that all searches for one group take together, whatever choices it has.
+pub(super) const PART_OF_ALL: u64 = 16;
+
 /// Members that are searched for: each is a step deeper.
 const MEMBERS_MAX: usize = 512;
 
@@ -87,7 +90,8 @@ impl Trial<'_> {
         openings: &[Opening],
         spans: &Spans<'_>,
     ) -> Revisited {
-        if openings.len() > MEMBERS_MAX {
+        let steps = (self.effort.steps / PART).min(self.searching);
+        if openings.len() > MEMBERS_MAX || steps == 0 {
             return Revisited::Cut(0);
         }
         let Some((order, classes)) = self.ordered(slot, openings, spans) else {
@@ -110,11 +114,13 @@ impl Trial<'_> {
             shared: asks.iter().any(|(ask, _)| ask.request.shares_claims()),
             seats: Vec::new(),
             gone: FxHashSet::default(),
-            steps: self.effort.steps / PART,
+            steps,
             cut: false,
             most: 0,
         };
-        match search.everywhere(self) {
+        let found = search.everywhere(self);
+        self.searching = self.searching.saturating_sub(steps - search.steps);
+        match found {
             Some(seats) => {
                 let mut of: Vec<(usize, (u32, Fit))> = order.into_iter().zip(seats).collect();
                 of.sort_by_key(|(at, _)| *at);
@@ -193,7 +199,7 @@ impl Revisit<'_, '_> {
             for place in places {
                 let steps = self.steps;
                 if !last {
-                    self.steps = trial.effort.steps / PART / SHARE;
+                    self.steps = steps.min(trial.effort.steps / PART / SHARE);
                 }
                 let budget = self.steps;
                 self.begin(trial, place);
@@ -278,7 +284,7 @@ impl Revisit<'_, '_> {
                 return false;
             };
             self.steps = steps;
-            let who = (self.alike.standing(slot), self.who(slot), self.alike.holding(trial, slot));
+            let who = (self.alike.nature(slot), self.who(slot), self.alike.holding(trial, slot));
             if !tried.insert(who) {
                 continue;
             }

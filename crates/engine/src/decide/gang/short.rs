@@ -9,7 +9,9 @@ use super::super::trial::{Emptied, Opening, Trial};
 use super::choose::Choices;
 use super::counted::{allowed, tightest_of};
 use super::place::classes;
+use super::revisit::PART_OF_ALL;
 use super::spans::{Named, Spans};
+use super::start::ways_with_hope;
 use crate::check::fact::label;
 use crate::decide::Caches;
 use crate::decision::{Example, Facts, GroupFacts, Segment, Tally, Verdict, Why};
@@ -234,6 +236,7 @@ impl Trial<'_> {
         let told = state.groups.slot(&key).and_then(|slot| {
             let mut trial = Trial::new(state, Some(caches), self.policy, self.now, self.effort);
             trial.emptied = Emptied::Here;
+            trial.searching = trial.effort.steps / PART_OF_ALL;
             let told = trial.never_here(slot, by_number);
             self.spent += trial.spent;
             told
@@ -273,7 +276,11 @@ impl Trial<'_> {
     fn is_counted_out(&mut self, slot: u32, openings: &[Opening], choices: &Choices) -> bool {
         let fragments = self.fragments();
         let spans = self.spans(&fragments, slot);
-        let ways = self.ways_with_hope(slot, openings, choices, &spans);
+        let sums = self.sums(slot, openings, choices.must().len(), &spans);
+        if !sums.may_start(choices) {
+            return true;
+        }
+        let ways = ways_with_hope(choices, &sums);
         !ways.cut && ways.all.iter().all(|way| self.is_out((slot, openings, &spans), &way.seats))
     }
 

@@ -69,6 +69,9 @@ pub(super) type Named = Option<(TopologyKey, Domains)>;
 /// A rule that is required, and those of the group that it keeps together, where some of these sit.
 pub(super) type Bound = (usize, Option<(u16, u32)>);
 
+/// A level that is required, by its tree; and where some sit of those that a rule keeps together, which.
+pub(super) type Reach = (Option<usize>, usize, Option<(usize, (u16, u32))>);
+
 /// Seats by domain.
 type Seats = FxHashMap<u32, u32>;
 
@@ -141,6 +144,23 @@ impl<'f> Spans<'f> {
         bound.collect()
     }
 
+    /// What decides on which nodes the rules let an opening be by itself: rules of several about the same level
+    /// let to the same nodes, as long as none of those that they keep together sits.
+    pub(super) fn reach(&self, opening: &Opening) -> Vec<Reach> {
+        let rules = self.rules.iter().enumerate();
+        let about = rules.filter(|(_, rule)| rule.required && rule.is_about(opening));
+        let mut reach: Vec<Reach> = about
+            .map(|(at, rule)| {
+                let part = rule.part(opening);
+                let held = rule.parts.contains_key(&part).then_some((at, part));
+                (rule.tree, rule.level, held)
+            })
+            .collect();
+        reach.sort_unstable();
+        reach.dedup();
+        reach
+    }
+
     /// The tree by which members are kept near each other: that of the first rule, else the first.
     pub(super) fn tree(&self) -> Option<&'f Tree> {
         self.forest.trees.get(self.tree_at()?)
@@ -198,6 +218,20 @@ impl<'f> Spans<'f> {
             });
         }
         places
+    }
+
+    /// Who must be together, as their roles (none is all), each with the domains in one of which they must be:
+    /// the whole group, and those roles that rules require to be by themselves.
+    pub(super) fn scopes(&self, nodes: &[u32]) -> Vec<(Box<[u16]>, Vec<Vec<u32>>)> {
+        let places = self.places(Width::Anywhere, nodes);
+        let of_roles =
+            |rule: &&Rule| rule.required && rule.segment.is_none() && !rule.roles.is_empty();
+        let domains = |rule: &Rule| {
+            let domains = split(&places, |slot| rule.domain(self.forest, slot));
+            (rule.roles.clone(), domains)
+        };
+        let partial: Vec<_> = self.rules.iter().filter(of_roles).map(domains).collect();
+        [(Box::default(), places)].into_iter().chain(partial).collect()
     }
 
     /// The places that the whole group may be in, each with what names it.

@@ -21,7 +21,7 @@ type Best<'w> = Option<(Cost, Vec<(Seat, Cost)>, Board<'w>)>;
 type Standing = ((usize, usize), Cost);
 
 /// Members with which a group may start.
-struct Start {
+pub(in crate::tests) struct Start {
     /// How many parts are not there then.
     left_out: usize,
     /// The parts that come.
@@ -164,7 +164,7 @@ impl<'w> Board<'w> {
     /// Every set of members with which the group may start: the parts that are whole then, and how many of
     /// each role come. Those that leave out the fewest parts and then members come first, and of those the
     /// first by name.
-    fn starts(&self, key: &GroupKey) -> Vec<Start> {
+    pub(in crate::tests) fn starts(&self, key: &GroupKey) -> Vec<Start> {
         let group = &self.world.groups[key];
         let parts = &group.parts.all;
         let part = |at: u16| &parts[usize::from(at)];
