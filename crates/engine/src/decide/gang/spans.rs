@@ -72,6 +72,9 @@ pub(super) type Bound = (usize, Option<(u16, u32)>);
 /// A level that is required, by its tree; and where some sit of those that a rule keeps together, which.
 pub(super) type Reach = (Option<usize>, usize, Option<(usize, (u16, u32))>);
 
+/// Roles that must be together (none is all), with the domains, as their nodes, in one of which they must be.
+pub(super) type Together = (Box<[u16]>, Vec<Vec<u32>>);
+
 /// Seats by domain.
 type Seats = FxHashMap<u32, u32>;
 
@@ -220,9 +223,8 @@ impl<'f> Spans<'f> {
         places
     }
 
-    /// Who must be together, as their roles (none is all), each with the domains in one of which they must be:
-    /// the whole group, and those roles that rules require to be by themselves.
-    pub(super) fn scopes(&self, nodes: &[u32]) -> Vec<(Box<[u16]>, Vec<Vec<u32>>)> {
+    /// Who must be together: the whole group, and those roles that rules require to be by themselves.
+    pub(super) fn scopes(&self, nodes: &[u32]) -> Vec<Together> {
         let places = self.places(Width::Anywhere, nodes);
         let of_roles =
             |rule: &&Rule| rule.required && rule.segment.is_none() && !rule.roles.is_empty();

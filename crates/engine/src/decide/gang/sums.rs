@@ -11,7 +11,7 @@ use super::Class;
 use super::choose::Choices;
 use super::counted::allowed;
 use super::proof::Amounts;
-use super::spans::{Bound, Reach, Spans};
+use super::spans::{Bound, Reach, Spans, Together};
 use crate::facts::{NodeRules, Padded, Request, Resources};
 use crate::part::AnyOf;
 
@@ -321,15 +321,7 @@ impl Trial<'_> {
             .collect();
         let mut families = families(&askings);
         families.sort_by_key(|family| Reverse(family.roles.first().map(|role| sizes[*role])));
-        let mut scopes: Vec<(Scope, Vec<Vec<u32>>)> = spans
-            .scopes(&all)
-            .into_iter()
-            .take(SCOPES_MAX)
-            .map(|(of, domains)| {
-                let about = |role: usize| of.is_empty() || of.contains(&(role as u16));
-                (Scope { about: (0..roles).map(about).collect(), free: Vec::new() }, domains)
-            })
-            .collect();
+        let mut scopes = scopes(spans, &all, roles);
         let wanted = u32::try_from(openings.len()).unwrap_or(u32::MAX);
         let mut usable = vec![vec![false; self.state.nodes.slots() as usize]; scopes.len()];
         let mut rooms: Vec<Vec<Row>> =
@@ -459,6 +451,16 @@ impl Asking {
     fn is_like(&self, other: &Self) -> bool {
         self.amounts == other.amounts && self.anywhere == other.anywhere
     }
+}
+
+/// Who must be together, with the domains in one of which they must be; what is free there is still to be told.
+fn scopes(spans: &Spans<'_>, nodes: &[u32], roles: usize) -> Vec<(Scope, Vec<Vec<u32>>)> {
+    let all = spans.scopes(nodes).into_iter().take(SCOPES_MAX);
+    let scope = |(of, domains): Together| {
+        let about = |role: usize| of.is_empty() || of.contains(&(role as u16));
+        (Scope { about: (0..roles).map(about).collect(), free: Vec::new() }, domains)
+    };
+    all.map(scope).collect()
 }
 
 /// Roles that ask the same, in order.
