@@ -86,6 +86,7 @@ mod tests {
             missing_subgroups: Vec::new(),
             reasons: Vec::new(),
             cures: Vec::new(),
+            notes: Vec::new(),
             ranks: vec![rank(0, "a", 2), rank(1, "b", 0)],
             places: Vec::new(),
         };

@@ -1,19 +1,22 @@
 //! What a verdict says beyond the document: where the pod came nearest, and how far the devices of
 //! that node got, check by check.
 
-use phalanx_cluster::plan::{PlanOptions, why};
-use phalanx_cluster::view::{PodView, request_name};
+use phalanx_cluster::plan::Plan;
+use phalanx_cluster::view::{CheckView, PodView, account, checks_on, culprit, request_name};
 use phalanx_cluster::words::within;
 use phalanx_cluster::world::World;
 use phalanx_engine::{DeviceFacts, DeviceStage, GroupKey, NodeKey, Reason, Short, Verdict, Why};
 
-/// What is known of one pod's verdict.
+/// The nearest miss of a pod, or of the member of its group that stands in its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
-    group: GroupKey,
-    /// The node that the pod missed by least.
-    pub(crate) nearest: Option<NodeKey>,
-    /// How far its devices got, one for each request that failed there.
+    /// The node.
+    pub(crate) node: NodeKey,
+    /// Whose miss it is, where that is another pod.
+    pub(crate) of: Option<String>,
+    /// What fails there.
+    pub(crate) checks: Vec<CheckView>,
+    /// How far the devices got, one for each request that failed there.
     pub(crate) funnels: Vec<Funnel>,
 }
 
@@ -29,39 +32,43 @@ pub(crate) struct Funnel {
     pub(crate) stages: Vec<(&'static str, u32, String)>,
 }
 
-/// A pod's name in the accounts.
-pub(crate) fn key(pod: &PodView) -> String {
-    format!("{}/{}", pod.namespace, pod.name)
-}
-
-impl Account {
-    /// The account of a verdict.
-    pub(crate) fn new(group: &GroupKey, verdict: &Verdict) -> Self {
-        let why: Option<&Why> = match verdict {
-            Verdict::Placed { short, .. } => short.as_ref().map(|Short { why, .. }| &**why),
-            Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => Some(why),
+/// What the verdict of a pod says beyond the document; none where it came near no node.
+pub(crate) fn of_pod(pod: &PodView, plan: &Plan, world: &mut World) -> Option<Account> {
+    // A pod that exists is decided by itself, whoever made it.
+    let own = format!("pod/{}", pod.name);
+    let names = [Some(&own), pod.group.as_ref()];
+    let verdict = |name: &String| {
+        let is = |group: &GroupKey| {
+            *group.object.namespace == *pod.namespace && group.to_string() == *name
         };
-        Self {
-            group: group.clone(),
-            nearest: why.and_then(|why| why.nearest.clone()),
-            funnels: Vec::new(),
-        }
-    }
-}
-
-/// Adds how far the devices of the nearest miss got.
-pub(crate) fn add(account: &mut Account, world: &mut World, options: &PlanOptions) {
-    let Some(nearest) = &account.nearest else { return };
-    let Some(report) = why(world, &account.group, options) else { return };
-    let Some(node) = report.nodes.iter().find(|node| node.node == *nearest) else { return };
-    let group = account.group.clone();
-    let name = |facts: &DeviceFacts| {
-        request_name(world, &group, facts).unwrap_or_else(|| "the request".to_owned())
+        plan.decision.verdicts.iter().find(|(group, _)| is(group))
     };
-    let told = node.checks.iter().filter_map(|(reason, _, example)| {
+    let (group, verdict): &(GroupKey, Verdict) = names.into_iter().flatten().find_map(verdict)?;
+    let info = world.lowering().group(group)?;
+    let is = |of: &phalanx_engine::PodKey| *of.0.name == *pod.name;
+    let own = info.roles.iter().position(|role| role.pods.iter().any(|of| is(&of.key)))?;
+    let mut beside = plan.decision.roles.iter();
+    let beside = beside.find(|(of, role, _)| of == group && usize::from(*role) == own);
+    let verdict = beside.map_or(verdict, |(.., verdict)| verdict);
+    let why: &Why = match verdict {
+        Verdict::Placed { short, .. } => short.as_ref().map(|Short { why, .. }| &**why)?,
+        Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => why,
+    };
+    let node = why.nearest.clone()?;
+    let role = culprit(verdict).filter(|_| info.gang).unwrap_or(own);
+    let of = info.roles.get(role).filter(|_| role != own).and_then(|role| role.pods.first());
+    let of = of.map(|pod| pod.key.0.name.to_string());
+    let report = account(world, plan, group, u16::try_from(role).ok())?;
+    let told = report.nodes.iter().find(|one| one.node == node)?;
+    let name = |facts: &DeviceFacts| {
+        request_name(world, group, role, facts).unwrap_or_else(|| "the request".to_owned())
+    };
+    let told = told.checks.iter().filter_map(|(reason, _, example)| {
         example.facts.devices().map(|facts| funnels(*reason, facts, &name))
     });
-    account.funnels = told.flatten().collect();
+    let funnels = told.flatten().collect();
+    let checks = checks_on(world, &report, &node);
+    Some(Account { node, of, checks, funnels })
 }
 
 /// One funnel; of requests that can't be met together one each, with what the nearest value or

@@ -1,19 +1,19 @@
 //! `plan` and `why`: from the command line to the question, and from the answer to what is printed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use phalanx_cluster::Compat;
 use phalanx_cluster::cure::Trials;
 use phalanx_cluster::edit::{Edit, EditError, kind_word, parse_target};
 use phalanx_cluster::lint::nearest_names;
-use phalanx_cluster::plan::{Plan, PlanOptions};
+use phalanx_cluster::plan::PlanOptions;
 use phalanx_cluster::raise;
 use phalanx_cluster::view::{
     API_VERSION, Document, PodView, PolicyView, Summary, VerdictWord, ViewOptions, node_asked,
     node_order, plan_document, why_document,
 };
 use phalanx_cluster::world::World;
-use phalanx_engine::{Effort, GroupKey, Name, Policy, Scoped, Timestamp, Verdict};
+use phalanx_engine::{Effort, GroupKey, Name, Policy, Scoped, Timestamp};
 use phalanx_objects::scheduling::SchedulingKind;
 use phalanx_objects::{Kind, ObjectRef};
 
@@ -24,7 +24,7 @@ use crate::document;
 use crate::exit::{Answer, FINE, Failure, NOT_ALL, Printed};
 use crate::input::{self, Input};
 use crate::launch::{self, Launch};
-use crate::nearest::{self, Account};
+use crate::nearest;
 use crate::{node, plan as plan_text, why as why_text};
 
 /// Answers `plan`.
@@ -102,16 +102,12 @@ fn why_answer(
     if let Some(node) = node_asked(world, object) {
         return node::render(document, world, &node);
     }
-    let mut account = BTreeMap::new();
-    if let Some(pod) = why_text::in_full(document) {
+    let account = why_text::in_full(document).and_then(|pod| {
         let options = options(&args.input, &args.question, world);
         let plan = phalanx_cluster::plan::plan(world, &options);
-        if let Some(mut found) = account_of(pod, &plan) {
-            nearest::add(&mut found, world, &options);
-            account.insert(nearest::key(pod), found);
-        }
-    }
-    why_text::render(document, &account, object, args.all)
+        nearest::of_pod(pod, &plan, world)
+    });
+    why_text::render(document, account.as_ref(), object, args.all)
 }
 
 /// Reads the input and makes the changes of `--if`, in their order.
@@ -360,21 +356,6 @@ fn why_command(args: &PlanArgs, pod: &PodView) -> String {
 fn exit_code(document: &Document) -> u8 {
     let fine = plan_text::all_placed(document) && !plan_text::any_error(document);
     if fine { FINE } else { NOT_ALL }
-}
-
-/// What the verdict of a pod says beyond the document.
-fn account_of(pod: &PodView, plan: &Plan) -> Option<Account> {
-    // A pod that exists is decided by itself, whoever made it.
-    let own = format!("pod/{}", pod.name);
-    let names = [Some(&own), pod.group.as_ref()];
-    let verdict = |name: &String| {
-        let is = |group: &GroupKey| {
-            *group.object.namespace == *pod.namespace && group.to_string() == *name
-        };
-        plan.decision.verdicts.iter().find(|(group, _)| is(group))
-    };
-    let (group, verdict): &(GroupKey, Verdict) = names.into_iter().flatten().find_map(verdict)?;
-    Some(Account::new(group, verdict))
 }
 
 /// The document where there is no answer: empty, but for what is wrong.

@@ -1,21 +1,20 @@
 //! `phalanx why` as a text: a funnel from all nodes to none, the nearest miss, and the smallest
 //! changes that would help, each to be pasted.
 
-use std::collections::BTreeMap;
-
-use phalanx_cluster::view::{Document, GroupView, PodView, ReasonView, VerdictWord};
+use phalanx_cluster::view::{CureView, Document, GroupView, PodView, ReasonView, VerdictWord};
 use phalanx_cluster::words::EVEN_THEN;
 use phalanx_engine::Reason;
-use phalanx_objects::ObjectRef;
+use phalanx_objects::{Kind, ObjectRef};
 
-use crate::nearest::{Account, key};
+use crate::nearest::Account;
 use crate::plan;
 use crate::screen::{Cell, DIM, GOOD, Grid, HEAD, PLAIN, TYPE, WARN, clean, count, paint};
 
-/// The answer about an object. `all` lists every node.
+/// The answer about an object, with the nearest miss of the pod that is explained in full. `all` lists every
+/// node.
 pub(crate) fn render(
     document: &Document,
-    accounts: &BTreeMap<String, Account>,
+    account: Option<&Account>,
     object: &ObjectRef,
     all: bool,
 ) -> String {
@@ -31,7 +30,13 @@ pub(crate) fn render(
         parts.push(plan::table(document));
     }
     if let Some(pod) = in_full(document) {
-        parts.push(pod_text(pod, accounts.get(&key(pod)), all));
+        // Asked about a group, what would place more of it is said.
+        let mut asked = document.groups.iter().filter(|_| object.kind != Kind::Pod);
+        let group = asked.find(|group| {
+            let name = format!("{}/{}", group.kind, group.name);
+            group.namespace == pod.namespace && pod.group.as_ref() == Some(&name)
+        });
+        parts.push(pod_text(pod, (group, account), all));
     }
     parts.join("\n")
 }
@@ -57,7 +62,11 @@ fn group_text(group: &GroupView) -> String {
     out
 }
 
-fn pod_text(pod: &PodView, account: Option<&Account>, all: bool) -> String {
+fn pod_text(
+    pod: &PodView,
+    (group, account): (Option<&GroupView>, Option<&Account>),
+    all: bool,
+) -> String {
     let mut out = headline(pod);
     // What the headline says is not said again.
     let reason = plan::first_reason(pod);
@@ -71,8 +80,11 @@ fn pod_text(pod: &PodView, account: Option<&Account>, all: bool) -> String {
         out += &format!("  kube-scheduler would say: {}\n", clean(text));
     }
     if pod.verdict != VerdictWord::Placed {
-        out += &account.map_or_else(String::new, |account| nearest_miss(pod, account));
-        out += &cures(pod);
+        out += &account.map_or_else(String::new, nearest_miss);
+        out += &match group {
+            Some(group) => cures(&group_change(group), &group.cures, &group.notes),
+            None => cures("What would place it", &pod.cures, &pod.notes),
+        };
     }
     if all {
         out += &nodes(pod);
@@ -144,8 +156,7 @@ fn optimal(pod: &PodView) -> Option<&'static str> {
 
 /// The node that the pod missed by least, and how far its devices got there; where devices are not
 /// what it fell for, what it did fall for.
-fn nearest_miss(pod: &PodView, account: &Account) -> String {
-    let Some(node) = &account.nearest else { return String::new() };
+fn nearest_miss(account: &Account) -> String {
     let mut out = String::new();
     for funnel in &account.funnels {
         let asks = funnel.asked.map_or_else(
@@ -166,15 +177,17 @@ fn nearest_miss(pod: &PodView, account: &Account) -> String {
         out += &grid.render();
     }
     if account.funnels.is_empty() {
-        let of = pod.nodes.iter().flatten().find(|view| *view.name == *node.0);
-        for check in of.iter().flat_map(|view| &view.checks) {
+        for check in &account.checks {
             out += &format!("  {}: {}\n", label(check.check, check.code), clean(&check.message));
         }
     }
     // Where it only lacks room beside others of its group, the node by itself says nothing.
     match out.is_empty() {
         true => out,
-        false => format!("\nNearest miss: {}\n{out}", paint(HEAD, &node.0)),
+        false => {
+            let of = account.of.as_ref().map_or_else(String::new, |pod| format!(" of pod {pod}"));
+            format!("\nNearest miss{of}: {}\n{out}", paint(HEAD, &account.node.0))
+        }
     }
 }
 
@@ -210,17 +223,23 @@ fn row(reason: &ReasonView) -> Vec<Cell> {
     ]
 }
 
-fn cures(pod: &PodView) -> String {
-    let notes = pod.notes.iter().map(|note| format!("  {}\n", clean(note))).collect::<String>();
-    if pod.cures.is_empty() {
+/// What changes of a group do of which some pods wait.
+fn group_change(group: &GroupView) -> String {
+    let more = if group.placed > 0 { "more of " } else { "" };
+    format!("What would place {more}{}/{}", group.kind, group.name)
+}
+
+fn cures(what: &str, cures: &[CureView], notes: &[String]) -> String {
+    let notes = notes.iter().map(|note| format!("  {}\n", clean(note))).collect::<String>();
+    if cures.is_empty() {
         // Notes on a pod that is not placed are about its cures: that none was found says nothing.
         return match notes.as_str() {
             "" => "\nNo single change that Phalanx knows of would help.\n".to_owned(),
             notes => format!("\nNo change that would help was found.\n{notes}"),
         };
     }
-    let mut out = "\nWhat would place it (add one to the command to see):\n".to_owned();
-    for cure in &pod.cures {
+    let mut out = format!("\n{what} (add one to the command to see):\n");
+    for cure in cures {
         let option = format!("--if {}", quoted(&cure.edit));
         out += &format!("  {}\n      {}\n", paint(TYPE, &clean(&option)), clean(&cure.message));
     }

@@ -1,6 +1,6 @@
-//! What would place a group that is not placed: candidates from the closed vocabulary of edits, each
-//! tried on a fork of the world and kept only if it works there and nothing smaller of its kind does. A gang
-//! that has not started is to start; of any other group all is to be placed.
+//! What would place a group that is not placed, or one of its pods: candidates from the closed vocabulary of
+//! edits, each tried on a fork of the world and kept only if it works there and nothing smaller of its kind does.
+//! Of a gang more is to be placed than is, or that pod which is asked about; of any other group all.
 //!
 //! A cure is an [`Edit`], so that what is printed can be asked with `--if`. A trial is a whole plan of
 //! the edited fork, after which the edit is taken back: there is one fork for a whole document, so a
@@ -16,11 +16,14 @@ mod relax;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{GroupFacts, GroupKey, NodeKey, NodeReport, PodKey, Report, Verdict};
+use phalanx_engine::{
+    Decision, GroupFacts, GroupKey, NodeKey, NodeReport, PodKey, Report, Verdict,
+};
 use phalanx_objects::ObjectRef;
 
 use crate::edit::{Edit, Setting};
 use crate::plan::{Plan, plan};
+use crate::view::{seats_of, who_sits};
 use crate::world::{Objects, World};
 
 /// Most nodes that are tried for each kind of cure that is about nodes: those that are missed by
@@ -47,8 +50,22 @@ pub(crate) struct Subject {
     pub(crate) gang: bool,
     /// Its pods that exist.
     pub(crate) own: BTreeSet<PodKey>,
+    /// Of a gang, the pods that find no place.
+    pub(crate) open: Vec<PodKey>,
     /// The objects that declare it: its own, and of a group of groups those below.
     pub(crate) declared: Vec<ObjectRef>,
+}
+
+/// For whom a cure is.
+#[derive(Clone, Debug)]
+pub(crate) enum Ask {
+    /// A group that is no gang: all of it is to be placed.
+    All,
+    /// A gang: more of it is to be placed than is. One that has not started starts then.
+    More,
+    /// One of the pods of a gang that find no place, by its number among these, and what it is like: it is to be
+    /// placed.
+    Pod(usize, Part),
 }
 
 /// Pods that are alike.
@@ -84,9 +101,29 @@ impl Trials {
     }
 }
 
+/// Steps of a plan that count as one trial more, in a small world; in a large one a plan takes some for each
+/// object.
+const STEPS_OF_TRIAL: u64 = 250;
+const STEPS_OF_OBJECT: u64 = 4;
+
 /// The fork in which edits are tried; made when the first is.
 #[derive(Debug, Default)]
 pub(crate) struct Bench(Option<World>);
+
+/// What became of a group in a trial.
+#[derive(Clone, Debug, Default)]
+struct Outcome {
+    /// All of it is placed, or nothing of it waits any more.
+    whole: bool,
+    /// How many of its pods are placed.
+    seats: u32,
+    /// How many wait.
+    waiting: u32,
+    /// Effort of the plan.
+    steps: u64,
+    /// Of [`Subject::open`], who is placed.
+    placed: Box<[bool]>,
+}
 
 /// One group's search for cures.
 pub(crate) struct Lab<'a> {
@@ -95,12 +132,14 @@ pub(crate) struct Lab<'a> {
     bench: &'a mut Bench,
     plan: &'a Plan,
     subject: &'a Subject,
+    /// For whom they are.
+    ask: &'a Ask,
     /// The pods of it that are looked at.
     part: &'a Part,
     report: &'a Report,
-    trials: &'a mut Trials,
-    /// What was tried already: of what works how many pods of the group wait all the same.
-    tried: BTreeMap<Edit, Option<u32>>,
+    trials: Trials,
+    /// What was tried already, for whomever; none where it can't be done.
+    tried: BTreeMap<Edit, Option<Outcome>>,
     /// Something that may be a cure was not tried.
     cut: bool,
 }
@@ -108,26 +147,44 @@ pub(crate) struct Lab<'a> {
 impl Lab<'_> {
     /// Whether the edit does what is asked of it. None if it can't be told: the trials are spent.
     fn works(&mut self, edit: &Edit) -> Option<bool> {
-        if let Some(known) = self.tried.get(edit) {
-            return Some(known.is_some());
+        if !self.tried.contains_key(edit) {
+            if self.trials.0 == 0 {
+                self.cut = true;
+                return None;
+            }
+            let outcome = self.attempt(edit);
+            // A plan that searches long is as dear as several.
+            let steps = outcome.as_ref().map_or(0, |outcome| outcome.steps);
+            let each = STEPS_OF_TRIAL.max(STEPS_OF_OBJECT * self.objects.len() as u64);
+            let dear = u32::try_from(1 + steps / each).unwrap_or(u32::MAX);
+            self.trials.0 = self.trials.0.saturating_sub(dear);
+            self.tried.insert(edit.clone(), outcome);
         }
-        let Some(left) = self.trials.0.checked_sub(1) else {
-            self.cut = true;
-            return None;
-        };
-        self.trials.0 = left;
+        let outcome = self.tried.get(edit).and_then(Option::as_ref);
+        Some(outcome.is_some_and(|outcome| self.helps(edit, outcome)))
+    }
+
+    /// What becomes of the group with an edit; none where that can't be done, which cures nothing.
+    fn attempt(&mut self, edit: &Edit) -> Option<Outcome> {
         let bench = self.bench.0.get_or_insert_with(|| self.world.clone());
-        let decision = bench.with_edit(edit, "", |world| plan(world, &self.plan.options).decision);
-        // What can't be done cures nothing; a group that is no longer pending has nothing left to
-        // place.
-        let aim = aim(self.plan, self.subject);
-        let left = decision.ok().and_then(|decision| {
-            let own = decision.verdicts.iter().find(|(group, _)| *group == self.subject.group);
-            let Some((_, verdict)) = own else { return Some(0) };
-            helps(edit, aim, verdict).then(|| waiting(verdict))
+        let (options, subject) = (&self.plan.options, self.subject);
+        let outcome = bench.with_edit(edit, "", |world| {
+            let decision = plan(world, options).decision;
+            outcome(world, &decision, subject)
         });
-        self.tried.insert(edit.clone(), left);
-        Some(left.is_some())
+        outcome.ok()
+    }
+
+    /// Whether a group that this became of has what an edit promises: what is asked of it, but of fewer pods of
+    /// a workload that all of them are placed.
+    fn helps(&self, edit: &Edit, outcome: &Outcome) -> bool {
+        let fewer = matches!(edit, Edit::Set { what: Setting::Replicas(_), .. });
+        let helps = match self.ask {
+            Ask::All => outcome.whole,
+            Ask::More => outcome.seats > self.subject.placed,
+            Ask::Pod(at, _) => outcome.placed.get(*at) == Some(&true),
+        };
+        helps && (outcome.whole || !fewer)
     }
 
     /// The nodes of the place that comes nearest to holding the group, where it must be in one.
@@ -167,81 +224,132 @@ impl Lab<'_> {
 #[derive(Clone, Debug)]
 pub(crate) struct Cure {
     pub(crate) edit: Edit,
+    /// Pods of the group that are placed with it, beyond those that are now.
+    pub(crate) more: u32,
     /// Pods of the group that wait all the same.
     pub(crate) waiting: u32,
+    /// Of [`Subject::open`], who is placed.
+    pub(crate) placed: Box<[bool]>,
 }
 
-/// What a cure is to do for a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aim {
-    /// It starts, which it does not now: some of it may still wait.
-    Start,
-    /// All of it is placed.
-    Whole,
+/// Cures of which each alone does, cheapest kind first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cures {
+    pub(crate) found: Vec<Cure>,
+    /// Something that may be one was not tried.
+    pub(crate) cut: bool,
 }
 
-/// Cures of which each alone does, cheapest kind first, and whether all that could were tried.
+/// The cures for each that is asked about, who share the trials.
 pub(crate) fn cures(
     world: &World,
     bench: &mut Bench,
     plan: &Plan,
     subject: &Subject,
-    report: &Report,
+    (report, asks): (&Report, &[Ask]),
     trials: &mut Trials,
-) -> (Vec<Cure>, bool) {
-    let Some(objects) = world.objects() else { return (Vec::new(), true) };
+) -> Vec<Cures> {
+    let none = || asks.iter().map(|_| Cures::default()).collect();
     // A report on what is missing of a group does not know where the rest of it is kept.
     let mut verdicts = plan.decision.verdicts.iter();
     let own = verdicts.find(|(group, _)| *group == subject.group);
     if own.is_none_or(|(_, verdict)| verdict.is_whole()) {
-        return (Vec::new(), true);
+        return none();
     }
-    let Some(part) = subject.parts.first() else { return (Vec::new(), true) };
-    let (tried, cut) = (BTreeMap::new(), subject.parts.len() > PARTS_MAX);
-    let mut lab = Lab { objects, world, bench, plan, subject, part, report, trials, tried, cut };
-    let place = lab.nearest_place();
-    let nearest = nearest(report, &place);
-    let healed = candidates::heal(&mut lab, &nearest);
-    let mut ungated = Vec::new();
-    let mut relaxed = relax::levels(&mut lab);
-    let (mut counts, mut resources, mut names) = (Vec::new(), Vec::new(), Vec::new());
-    let mut replicas: Vec<Edit> = reduce::minima(&mut lab);
-    for part in subject.parts.iter().take(PARTS_MAX) {
-        lab.part = part;
-        ungated.extend(relax::gates(&mut lab));
-        relaxed.extend(relax::constraints(&mut lab));
-        counts.extend(reduce::counts(&mut lab));
-        resources.extend(reduce::resources(&mut lab));
-        names.extend(names::names(&mut lab));
-        replicas.extend(reduce::replicas(&mut lab));
-    }
-    let more = candidates::more_nodes(&mut lab, &nearest).into_iter().collect();
-    // Last, for it may take many trials.
-    let ended = ends::ends(&mut lab, &nearest, &place).into_iter().collect();
-    let kinds = vec![healed, ungated, ended, relaxed, names, counts, resources, replicas, more];
-    let kinds = kinds.into_iter().map(each_once).collect();
-    let cure = |edit: Edit| {
-        let waiting = lab.tried.get(&edit).copied().flatten().unwrap_or_default();
-        Cure { edit, waiting }
+    let (Some(objects), Some(part), Some(ask)) =
+        (world.objects(), subject.parts.first(), asks.first())
+    else {
+        return none();
     };
-    (named(kinds).into_iter().map(cure).collect(), !lab.cut)
+    let (tried, cut, share) = (BTreeMap::new(), false, Trials(0));
+    let mut lab =
+        Lab { objects, world, bench, plan, subject, ask, part, report, trials: share, tried, cut };
+    let mut all = Vec::with_capacity(asks.len());
+    for (at, ask) in asks.iter().enumerate() {
+        let waiting = u32::try_from(asks.len() - at).unwrap_or(u32::MAX);
+        let share = trials.0.div_ceil(waiting);
+        (lab.ask, lab.trials) = (ask, Trials(share));
+        all.push(lab.cures());
+        trials.0 -= share - lab.trials.0;
+    }
+    all
 }
 
-/// What is asked of cures of a group: a gang that has not started is to start.
-fn aim(plan: &Plan, subject: &Subject) -> Aim {
-    let own = plan.decision.verdicts.iter().find(|(group, _)| *group == subject.group);
-    let has_started = own.is_none_or(|(_, verdict)| matches!(verdict, Verdict::Placed { .. }));
-    if subject.gang && !has_started { Aim::Start } else { Aim::Whole }
+impl<'a> Lab<'a> {
+    /// The cures for whom is asked about.
+    fn cures(&mut self) -> Cures {
+        self.cut = self.subject.parts.len() > PARTS_MAX;
+        let place = self.nearest_place();
+        let nearest = nearest(self.report, &place);
+        let healed = candidates::heal(self, &nearest);
+        let mut ungated = Vec::new();
+        let mut relaxed = relax::levels(self);
+        let (mut counts, mut resources, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        let mut replicas: Vec<Edit> = reduce::minima(self);
+        for part in self.parts() {
+            self.part = part;
+            ungated.extend(relax::gates(self));
+            relaxed.extend(relax::constraints(self));
+            counts.extend(reduce::counts(self));
+            resources.extend(reduce::resources(self));
+            names.extend(names::names(self));
+            replicas.extend(reduce::replicas(self));
+        }
+        let more = candidates::more_nodes(self, &nearest).into_iter().collect();
+        // Last, for it may take many trials.
+        let ended = ends::ends(self, &nearest, &place).into_iter().collect();
+        let kinds = vec![healed, ungated, ended, relaxed, names, counts, resources, replicas, more];
+        let kinds = kinds.into_iter().map(each_once).collect();
+        let found = named(kinds).into_iter().filter_map(|edit| self.cure(edit)).collect();
+        Cures { found, cut: self.cut }
+    }
+
+    /// The kinds of pods that are looked at: that of the pod that is asked about first.
+    fn parts(&self) -> Vec<&'a Part> {
+        let own = match self.ask {
+            Ask::Pod(_, part) => Some(part),
+            Ask::All | Ask::More => None,
+        };
+        let others = self.subject.parts.iter().filter(|part| Some(*part) != own);
+        own.into_iter().chain(others).take(PARTS_MAX).collect()
+    }
+
+    /// An edit that works, with what it does.
+    fn cure(&self, edit: Edit) -> Option<Cure> {
+        let outcome = self.tried.get(&edit)?.as_ref()?;
+        let more = outcome.seats.saturating_sub(self.subject.placed);
+        let (waiting, placed) = (outcome.waiting, outcome.placed.clone());
+        Some(Cure { edit, more, waiting, placed })
+    }
 }
 
-/// Pods that this verdict leaves without a place.
-fn waiting(verdict: &Verdict) -> u32 {
-    match verdict {
+/// What a decision makes of a group in a world.
+fn outcome(world: &World, decision: &Decision, subject: &Subject) -> Outcome {
+    let steps = decision.spent.steps;
+    let mut verdicts = decision.verdicts.iter().filter(|(group, _)| *group == subject.group);
+    let Some((_, verdict)) = verdicts.next() else {
+        // What is no longer pending has nothing left to place.
+        return Outcome { whole: true, steps, ..Outcome::default() };
+    };
+    let waiting = match verdict {
         Verdict::Placed { short: Some(short), .. } => short.missing,
         Verdict::Placed { short: None, .. }
         | Verdict::Waits(_)
         | Verdict::Refused(_)
         | Verdict::GaveUp(..) => 0,
+    };
+    let seats = seats_of(decision, &subject.group);
+    let info = world.lowering().group(&subject.group).filter(|_| !subject.open.is_empty());
+    let sit: BTreeSet<&PodKey> = match &info {
+        Some(info) => seats.iter().filter_map(|seat| who_sits(seat, info)).collect(),
+        None => BTreeSet::new(),
+    };
+    Outcome {
+        whole: verdict.is_whole(),
+        seats: u32::try_from(seats.len()).unwrap_or(u32::MAX),
+        waiting,
+        steps,
+        placed: subject.open.iter().map(|pod| sit.contains(pod)).collect(),
     }
 }
 
@@ -267,17 +375,6 @@ fn named(kinds: Vec<Vec<Edit>>) -> Vec<Edit> {
 fn each_once(edits: Vec<Edit>) -> Vec<Edit> {
     let mut found = BTreeSet::new();
     edits.into_iter().filter(|edit| found.insert(edit.clone())).collect()
-}
-
-/// Whether a group with this verdict has what an edit promises: what is asked of it, but of fewer pods of a
-/// workload that all of them are placed.
-#[must_use]
-pub fn helps(edit: &Edit, aim: Aim, verdict: &Verdict) -> bool {
-    let fewer = matches!(edit, Edit::Set { what: Setting::Replicas(_), .. });
-    match (aim, verdict) {
-        (Aim::Start, Verdict::Placed { .. }) if !fewer => true,
-        (Aim::Start | Aim::Whole, verdict) => verdict.is_whole(),
-    }
 }
 
 /// Nodes in the order in which they are missed: those of the place that comes nearest first, then by

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use phalanx_engine::{GroupKey, Name, PodKey, Short, Verdict};
+use phalanx_engine::{GroupKey, Name, PodKey, Scoped, Short, Verdict};
 use phalanx_objects::core::PodPhase;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
@@ -85,8 +85,8 @@ struct Waits {
     others: BTreeSet<usize>,
     /// One of the others is enough.
     any: bool,
-    /// Beside those it waits for pods that run whole.
-    whole_too: bool,
+    /// Beside those it waits for the end of these, which run whole: none can be left out, unless they are many.
+    beside: Vec<Target>,
     /// It starts anew if its own pods are ended.
     own: bool,
     /// It would start now, but for those that come before it.
@@ -106,6 +106,15 @@ pub(crate) enum Whole {
     Several,
     /// It was not tried.
     Unknown,
+}
+
+/// Why nothing that runs outside its group would let one that started in part start by its end.
+#[derive(Clone, Debug)]
+pub(crate) enum Stuck {
+    /// Other pods of its own group have the room, or get it by the plan: without these it starts.
+    Siblings(Vec<String>),
+    /// Something else.
+    Otherwise,
 }
 
 /// Who comes before a group and takes the room that there is for it.
@@ -135,7 +144,7 @@ pub(crate) fn findings(world: &World, asked: &Plan) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     let tries = half.iter().any(|one| one.waits);
-    let whole = if tries { whole(world, &half) } else { Vec::new() };
+    let whole = if tries { running_beside(world, &half) } else { Vec::new() };
     let nodes = world.nodes_len() as u64;
     let mut bench = Bench { fork: None, world, asked, whole, nodes, steps: STEPS_MAX, open: false };
     let waits: Vec<Waits> = (0..half.len()).map(|at| bench.waits(&half, at)).collect();
@@ -154,9 +163,14 @@ pub(crate) fn findings(world: &World, asked: &Plan) -> Vec<Finding> {
             None => {
                 let stuck = waits[at].others.iter().any(|o| circles.iter().any(|c| c.contains(o)));
                 let of = &waits[at];
-                let asks = of.ahead.is_none() && (of.others.is_empty() || of.whole_too);
+                let asks = of.ahead.is_none() && of.others.is_empty();
                 let freed = if asks { bench.freed_by(&half[at]) } else { Whole::Nothing };
-                words::half_started(&waits_for(&half, &waits, at), stuck, &freed)
+                let cause = match freed {
+                    Whole::Nothing if asks && !of.cut => Some(bench.cause(&half[at])),
+                    Whole::Nothing | Whole::Pod(..) | Whole::Several | Whole::Unknown => None,
+                };
+                let of = waits_for(&half, &waits, at);
+                words::half_started(&of, stuck, &freed, cause.as_ref())
             }
         };
         findings.extend(finding(world, &half[at], message));
@@ -170,6 +184,7 @@ fn waits_for<'h>(half: &'h [Half], waits: &'h [Waits], at: usize) -> words::Wait
         half: &half[at],
         others: of.others.iter().map(|other| &half[*other]).collect(),
         any: of.any,
+        beside: of.beside.iter().map(|pod| pod.name.as_str()).collect(),
         own: of.own,
         ahead: of.ahead.as_ref(),
         cut: of.cut,
@@ -264,28 +279,23 @@ fn elsewhere(world: &World, group: &GroupKey) -> usize {
     others.count() + lowering.leaving_members(group)
 }
 
-/// The pods on nodes that are of no group in part.
-fn whole(world: &World, half: &[Half]) -> Vec<Target> {
+/// The pods on nodes that are of no group or part that is there in part, each with its group.
+fn running_beside(world: &World, half: &[Half]) -> Vec<(Target, Option<GroupKey>)> {
     let Some(objects) = world.objects() else { return Vec::new() };
-    // Of a group that is there, and of which a part is half there, all members.
-    let groups: BTreeSet<&GroupKey> = half.iter().map(|one| &one.group).collect();
-    let in_part: BTreeSet<(String, String)> = groups
-        .into_iter()
-        .flat_map(|group| {
-            let namespace = group.object.namespace.to_string();
-            let members = world.lowering().running_members(group);
-            members.into_iter().map(move |member| (namespace.clone(), member.pod))
-        })
-        .collect();
+    let in_part: BTreeSet<Target> = half.iter().flat_map(targets).collect();
     let runs = |object: &&Object| {
         let Object::Pod(pod) = object else { return false };
-        let name = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
         crate::lower::node_of(pod).is_some()
             && !pod.status.phase.is_terminal()
-            && !in_part.contains(&name)
+            && !in_part.contains(&Target::from(&object.reference()))
     };
-    let pods = objects.of_kind(Kind::Pod).filter(runs);
-    pods.map(|object| Target::from(&object.reference())).collect()
+    let of = |object: &Object| {
+        let reference = object.reference();
+        let (namespace, name) = (Name::new(&reference.namespace), Name::new(&reference.name));
+        let key = PodKey(Scoped { namespace, name });
+        (Target::from(&reference), world.lowering().gang_of(&key).cloned())
+    };
+    objects.of_kind(Kind::Pod).filter(runs).map(of).collect()
 }
 
 /// Where pods are ended to see who starts then.
@@ -294,7 +304,8 @@ struct Bench<'a> {
     /// Made when something is tried for the first time.
     fork: Option<Box<World>>,
     asked: &'a Plan,
-    whole: Vec<Target>,
+    /// What runs and is there whole, each with its group.
+    whole: Vec<(Target, Option<GroupKey>)>,
     nodes: u64,
     /// What may still be spent on tries.
     steps: u64,
@@ -303,6 +314,57 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// What runs whole and is not of a group.
+    fn whole_beside(&self, half: &Half) -> Vec<Target> {
+        let others = self.whole.iter().filter(|(_, of)| of.as_ref() != Some(&half.group));
+        others.map(|(pod, _)| pod.clone()).collect()
+    }
+
+    /// Why a group does not start by the end of anything outside it.
+    fn cause(&mut self, half: &Half) -> Stuck {
+        let own = self.whole.iter().filter(|(_, of)| of.as_ref() == Some(&half.group));
+        let mut own: Vec<Target> = own.map(|(pod, _)| pod.clone()).collect();
+        // Those that the plan seats take room as well.
+        let seated = crate::view::seats_of(&self.asked.decision, &half.group).iter();
+        let seated = seated.filter_map(|seat| seat.pod.as_ref()).map(|pod| {
+            let (namespace, name) = (pod.0.namespace.to_string(), pod.0.name.to_string());
+            Target::from(&ObjectRef { kind: Kind::Pod, namespace, name })
+        });
+        own.extend(seated);
+        if own.is_empty() || self.starts(half, own.clone()) != Some(true) {
+            return Stuck::Otherwise;
+        }
+        if let Some(least) =
+            self.none_to_spare(own.clone(), |bench, some| bench.starts(half, some.to_vec()))
+        {
+            own = least;
+        }
+        Stuck::Siblings(own.into_iter().map(|pod| pod.name).collect())
+    }
+
+    /// Of pods that are enough together, some of which none can be left out; none where not all of that can be
+    /// tried, or they are many.
+    fn none_to_spare(
+        &mut self,
+        mut all: Vec<Target>,
+        mut enough: impl FnMut(&mut Self, &[Target]) -> Option<bool>,
+    ) -> Option<Vec<Target>> {
+        if all.len() > NAMED_MAX {
+            return None;
+        }
+        let mut next = 0;
+        while next < all.len() {
+            let mut fewer = all.clone();
+            fewer.remove(next);
+            if enough(self, &fewer)? {
+                all = fewer;
+            } else {
+                next += 1;
+            }
+        }
+        Some(all)
+    }
+
     /// Whether a group starts once these are ended; none where that is not tried any more.
     fn starts(&mut self, half: &Half, mut objects: Vec<Target>) -> Option<bool> {
         objects.sort();
@@ -360,11 +422,10 @@ impl Bench<'_> {
         let of = |some: &[usize]| some.iter().flat_map(|o| targets(&half[*o])).collect::<Vec<_>>();
         let mut beside = Vec::new();
         if !self.starts(&half[at], of(&others))? {
-            beside.clone_from(&self.whole);
+            beside = self.whole_beside(&half[at]);
             if !self.starts(&half[at], [of(&others), beside.clone()].concat())? {
                 return Some(());
             }
-            waits.whole_too = true;
         }
         // Of those that are enough together, none that can be left out.
         let mut kept = others;
@@ -378,7 +439,13 @@ impl Bench<'_> {
                 next += 1;
             }
         }
+        let held = of(&kept);
         waits.others = kept.into_iter().collect();
+        waits.beside.clone_from(&beside);
+        let least = self.none_to_spare(beside, |bench, some| {
+            bench.starts(&half[at], [held.as_slice(), some].concat())
+        });
+        waits.beside = least.unwrap_or_else(|| std::mem::take(&mut waits.beside));
         Some(())
     }
 
@@ -418,7 +485,7 @@ impl Bench<'_> {
         let options = &self.asked.options;
         let fork = self.fork.get_or_insert_with(|| Box::new(self.world.clone()));
         let starts = |world: &mut World| {
-            let verdict = why(world, &half.group, options).map(|report| report.verdict);
+            let verdict = why(world, &half.group, None, options).map(|report| report.verdict);
             half.starts_by(verdict.as_ref()) == Some(true)
         };
         fork.with_edit(&Edit::Without { objects }, "", starts).unwrap_or_default()
@@ -442,7 +509,7 @@ impl Bench<'_> {
         if !half.waits {
             return Whole::Nothing;
         }
-        let all = self.whole.clone();
+        let all = self.whole_beside(half);
         if all.is_empty() {
             return Whole::Nothing;
         }
@@ -528,7 +595,7 @@ fn release<'h>(
     let mut sets: Vec<(Vec<usize>, usize)> = Vec::new();
     for at in circle {
         let of = &waits[*at];
-        if of.whole_too {
+        if !of.beside.is_empty() {
             continue;
         }
         match of.any {

@@ -35,10 +35,16 @@ pub fn plan(world: &mut World, options: &PlanOptions) -> Plan {
     Plan { options: *options, decision }
 }
 
-/// The whole account for one group: every node, every check. None if nothing of it is pending.
-pub fn why(world: &mut World, group: &GroupKey, options: &PlanOptions) -> Option<Report> {
+/// The whole account for one group: every node, every check, as the first pod of this role meets them, else as
+/// its first does. None if nothing of it is pending.
+pub fn why(
+    world: &mut World,
+    group: &GroupKey,
+    role: Option<u16>,
+    options: &PlanOptions,
+) -> Option<Report> {
     let now = options.now.unwrap_or_default();
-    world.engine().probe(&options.policy, group, now, options.effort)
+    world.engine().probe(&options.policy, (group, role), now, options.effort)
 }
 
 /// What would become of a group now if groups had these priorities, none of which is changed for good;
@@ -58,7 +64,7 @@ fn verdict_with(
         Change::Group(key.clone(), Some(Group { priority: *priority, ..own.clone() }))
     };
     world.engine().apply(all.iter().map(other).collect::<Vec<_>>());
-    let report = why(world, group, options);
+    let report = why(world, group, None, options);
     let back = |(key, own, _): (GroupKey, Group, i32)| Change::Group(key, Some(own));
     world.engine().apply(all.into_iter().map(back).collect::<Vec<_>>());
     report.map(|report| report.verdict)
@@ -85,7 +91,7 @@ pub(crate) fn verdict_before(
     verdict_with(world, group, &[(other, i32::MIN)], options)
 }
 
-/// The account of one node: what it is to every pending group, in queue order.
+/// The account of one node: what it is to every pending group, in queue order and role by role.
 pub fn why_node(world: &mut World, node: &NodeKey, options: &PlanOptions) -> Vec<Report> {
     let now = options.now.unwrap_or_default();
     world.engine().probe_node(&options.policy, node, now, options.effort)
@@ -96,11 +102,12 @@ pub fn why_node(world: &mut World, node: &NodeKey, options: &PlanOptions) -> Vec
 pub fn why_short(
     world: &World,
     group: &GroupKey,
+    role: Option<u16>,
     seats: &[Seat],
     options: &PlanOptions,
 ) -> Option<Report> {
     let mut fork = world.clone();
     let flight = FlightId(u64::MAX);
     fork.engine().apply([Change::Assume(flight, group.clone(), seats.to_vec())]);
-    why(&mut fork, group, options)
+    why(&mut fork, group, role, options)
 }

@@ -298,7 +298,9 @@ impl Why {
 pub struct GroupFacts {
     /// Members that fit there together, those that run already included.
     pub fit: u32,
-    /// Of those the ones that run already.
+    /// In another arrangement more may fit: not all were gone through.
+    pub at_least: bool,
+    /// Of those that fit the ones that run already.
     pub running: u32,
     /// Members that must.
     pub of: u32,
@@ -477,6 +479,8 @@ pub enum Unmet {
 pub struct Report {
     /// The group.
     pub group: GroupKey,
+    /// The role of the opening that was looked at.
+    pub role: u16,
     /// The verdict, as `decide` gives it.
     pub verdict: Verdict,
     /// Reasons that stand before any node is looked at.

@@ -12,7 +12,9 @@ use phalanx_cluster::cure::Trials;
 use phalanx_cluster::edit::Edit;
 use phalanx_cluster::plan::{Plan, PlanOptions, plan};
 use phalanx_cluster::raise::raise;
-use phalanx_cluster::view::{Document, PodView, VerdictWord, ViewOptions, plan_document};
+use phalanx_cluster::view::{
+    CureView, Document, GroupView, PodView, VerdictWord, ViewOptions, plan_document,
+};
 use phalanx_cluster::world::World;
 use phalanx_cluster::{Compat, Lowering, ObjectEvent, Source, Version};
 use phalanx_engine::{DeviceOrder, Effort, NodeOrder, Policy, Timestamp};
@@ -214,8 +216,8 @@ impl Setting {
     }
 }
 
-/// Each cure, made to the world by its own words, places the pod; of a workload all that it wants
-/// then, but for as many of a group as it says.
+/// Each cure, made to the world by its own words, places the pod that it is named for; of a workload all that it
+/// wants then, of a gang as many as it says. A cure of a gang itself places more of it.
 fn cures(
     way: &str,
     world: &World,
@@ -223,33 +225,64 @@ fn cures(
     document: &Document,
     wrong: &mut Vec<String>,
 ) {
+    let open = |pod: &&PodView| pod.verdict != VerdictWord::Placed;
     for pod in &document.pods {
-        for cure in &pod.cures {
-            let mut cured = world.clone();
-            let change = cure.edit.parse::<Edit>();
-            let made = change.and_then(|edit| cured.edit(&edit, &pod.namespace));
-            if let Err(error) = made {
-                wrong.push(format!("{way}, the cure `{}` can't be made: {error}.", cure.edit));
-                continue;
-            }
-            let plan = plan(&mut cured, options);
-            let after = plan_document(&mut cured, &plan, &ViewOptions::default());
-            let own = |other: &&PodView| {
-                let same = match &pod.group {
-                    Some(_) => other.group == pod.group,
-                    None => other.name == pod.name,
-                };
-                other.namespace == pod.namespace && same
+        let own = |other: &PodView| {
+            let same = match &pod.group {
+                Some(_) => other.group == pod.group,
+                None => other.name == pod.name,
             };
-            let all: Vec<&PodView> = after.pods.iter().filter(own).collect();
-            let waits = |pod: &&&PodView| pod.verdict != VerdictWord::Placed;
-            let waiting = all.iter().filter(waits).count();
+            other.namespace == pod.namespace && same
+        };
+        for cure in &pod.cures {
+            let Some(after) = cured(way, (world, options), (cure, &pod.namespace), wrong) else {
+                continue;
+            };
+            let left: Vec<&PodView> =
+                after.pods.iter().filter(|pod| own(pod)).filter(open).collect();
             // Of a gang that starts some may wait all the same, as many as it says.
-            if waiting != cure.waiting as usize || (waiting > 0 && waiting == all.len()) {
+            if left.len() != cure.waiting as usize || left.iter().any(|one| one.name == pod.name) {
                 wrong.push(format!("{way}, the cure `{}` does not cure {}.", cure.edit, pod.name));
             }
         }
     }
+    for group in &document.groups {
+        for cure in &group.cures {
+            let Some(after) = cured(way, (world, options), (cure, &group.namespace), wrong) else {
+                continue;
+            };
+            let is = |other: &&GroupView| {
+                (&other.namespace, &other.kind, &other.name)
+                    == (&group.namespace, &group.kind, &group.name)
+            };
+            let then = after.groups.iter().find(is);
+            let more = then.is_none_or(|then| then.placed > group.placed || then.short == 0);
+            let left = then.map_or(0, |then| then.short);
+            if !more || (cure.waiting > 0 && left != cure.waiting) {
+                wrong.push(format!(
+                    "{way}, the cure `{}` does not cure {}/{}.",
+                    cure.edit, group.kind, group.name
+                ));
+            }
+        }
+    }
+}
+
+/// What is planned once a cure is made to the world.
+fn cured(
+    way: &str,
+    (world, options): (&World, &PlanOptions),
+    (cure, namespace): (&CureView, &str),
+    wrong: &mut Vec<String>,
+) -> Option<Document> {
+    let mut cured = world.clone();
+    let change = cure.edit.parse::<Edit>();
+    if let Err(error) = change.and_then(|edit| cured.edit(&edit, namespace)) {
+        wrong.push(format!("{way}, the cure `{}` can't be made: {error}.", cure.edit));
+        return None;
+    }
+    let plan = plan(&mut cured, options);
+    Some(plan_document(&mut cured, &plan, &ViewOptions::default()))
 }
 
 fn audits(way: &str, world: &World, plan: &Plan, wrong: &mut Vec<String>) {

@@ -64,6 +64,9 @@ fn group(text: &mut String, group: &GroupView) {
     for place in &group.places {
         line!(text, "  {}", words::place(place, group.ranks.len().saturating_sub(1)));
     }
+    for note in &group.notes {
+        line!(text, "  {note}");
+    }
     reasons(text, &group.reasons);
     cures(text, &group.cures);
 }

@@ -230,3 +230,53 @@ fn a_group_of_which_there_are_several_by_number_is_hinted_at() {
     run(&["why", "-f", &path, "group/l"]).code(2).complains(&[hint]);
     run(&["why", "-f", &path, "group/l-0"]).code(1).says(&["l-0"]);
 }
+
+/// Two pods of a gang: the first asks for 1 CPU, the second as is said.
+fn gang(second: &str) -> String {
+    let member = |name: &str, spec: &str, cpu: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: default}}\nspec: \
+             {{schedulingGroup: {{podGroupName: g}}, {spec}containers: [{{name: m, resources: {{requests: \
+             {{cpu: '{cpu}'}}}}}}]}}\n"
+        )
+    };
+    let second = match second.strip_prefix("gated ") {
+        Some(cpu) => member("p-1", "schedulingGates: [{name: example.com/held}], ", cpu),
+        None => member("p-1", "", second),
+    };
+    format!(
+        "{NODE}---\napiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {{name: g, namespace: \
+         default}}\nspec: {{schedulingPolicy: {{gang: {{minCount: 2}}}}}}\n---\n{}---\n{second}",
+        member("p-0", "", "1")
+    )
+}
+
+#[test]
+fn the_nearest_miss_of_another_pod_of_the_group_is_named() {
+    let why = |pod: &str| run_with(&["why", "-f", "-", pod], &gang("9")).code(1);
+    why("pod/p-0").says(&["Nearest miss of pod p-1: n1", "asks 9 cpu"]);
+    why("pod/p-1").says(&["Nearest miss: n1", "asks 9 cpu"]);
+    // What it meets itself is another thing.
+    let json = run_with(&["why", "-f", "-", "pod/p-0", "-o", "json"], &gang("9")).code(1).json();
+    assert_eq!(pod(&json, "default/p-0")["nodes"][0]["fits"], true);
+    let node = run_with(&["why", "-f", "-", "node/n1", "-o", "json"], &gang("9")).code(1).json();
+    let fits = |name: &str| pod(&node, name)["nodes"][0]["fits"].as_bool();
+    assert_eq!((fits("default/p-0"), fits("default/p-1")), (Some(true), Some(false)));
+}
+
+#[test]
+fn a_pod_without_a_gate_is_told_whose_gate_holds_its_group() {
+    let why = |pod: &str| run_with(&["why", "-f", "-", pod], &gang("gated 1")).code(1);
+    let blocked = "Scheduling is blocked due to non-empty scheduling gates";
+    let open = why("pod/p-0").says(&["too few of those are without scheduling gates: pod p-1 has"]);
+    assert!(!open.out.contains(blocked), "{}", open.out);
+    why("pod/p-1").says(&["scheduling gates keep it back: example.com/held", blocked]);
+}
+
+#[test]
+fn of_a_group_it_is_said_what_would_place_more_of_it() {
+    let why = run_with(&["why", "-f", "-", "podgroup/g"], &gang("gated 1")).code(1);
+    why.says(&["What would place podgroup/g (add one", "It starts once the scheduling gate"]);
+    let pod = run_with(&["why", "-f", "-", "pod/p-0"], &gang("gated 1")).code(1);
+    pod.says(&["What would place it (add one", "It fits once the scheduling gate"]);
+}

@@ -6,7 +6,7 @@ use phalanx_engine::Facts;
 use phalanx_objects::resource::{DeviceAllocationMode, DeviceRequest};
 use phalanx_objects::{Kind, ObjectRef, Quantity};
 
-use super::{Aim, Lab};
+use super::Lab;
 use crate::edit::{Edit, Minimum, Setting, Target};
 use crate::lower::is_extended;
 use crate::world::Objects;
@@ -158,9 +158,9 @@ fn most_of(lab: &mut Lab<'_>, resource: &str, asked: Quantity) -> Option<Edit> {
 /// Most minima of a gang, of its own and of its parts, that are tried.
 const MINIMA_MAX: usize = 32;
 
-/// For each minimum of a gang that has not started, of pods and of groups, the most with which it starts.
+/// For each minimum of a gang, of pods and of groups, the most with which it starts, or more of it is placed.
 pub(super) fn minima(lab: &mut Lab<'_>) -> Vec<Edit> {
-    if super::aim(lab.plan, lab.subject) == Aim::Whole {
+    if !lab.subject.gang {
         return Vec::new();
     }
     let mut all = Vec::new();

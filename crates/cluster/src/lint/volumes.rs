@@ -60,7 +60,7 @@ fn devices_elsewhere(
     let namespace = if namespace.is_empty() { "default" } else { namespace };
     let object = Scoped { namespace: Name::new(namespace), name: Name::new(name) };
     let group = GroupKey { object, kind: Name::new(kind_word(*kind)) };
-    let report = why(fork, &group, options)?;
+    let report = why(fork, &group, None, options)?;
     let Verdict::Waits(_) = report.verdict else { return None };
     let (reached, others): (Vec<&NodeReport>, Vec<&NodeReport>) = report
         .nodes

@@ -3,26 +3,27 @@
 use std::collections::BTreeMap;
 
 use phalanx_engine::{
-    Act, ClaimKey, Cost, DeviceFacts, DeviceKey, DeviceOrder, Example, Facts, Grant, GroupKey,
-    Name, NodeOrder, PodKey, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
+    Act, ClaimKey, Cost, Decision, DeviceFacts, DeviceKey, DeviceOrder, Example, Facts, Grant,
+    GroupKey, Name, NodeOrder, PodKey, Report, Seat, Short, Tally, Timestamp, Verdict, Why,
 };
 use phalanx_objects::core::PodSpec;
 use phalanx_objects::resource::DeviceClaim;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::align;
+use super::cures::{CuresFound, Told, cures_of_all};
 use super::groups::groups;
-use super::members::{has_choice, name_member};
+use super::members::{gates_of_group, has_choice, name_gates, name_member};
 use super::others::Others;
 use super::schema::{
-    API_VERSION, CompatView, CureView, DeviceView, Document, ExampleView, FindingView, PodView,
-    PolicyView, ReasonView, Summary, VerdictWord, proof, scope,
+    API_VERSION, CompatView, DeviceView, Document, ExampleView, FindingView, PodView, PolicyView,
+    ReasonView, Summary, VerdictWord, proof, scope,
 };
 use super::stay::{self, Evicting, Tolerated};
-use crate::cure::{Bench, Cure, Part, Subject, Trials, cures};
+use crate::cure::Trials;
 use crate::finding::{Finding, Severity};
 use crate::lint::partitions::Partitions;
-use crate::lower::{ClaimName, GroupInfo, PodInfo, is_device_counter};
+use crate::lower::{GroupInfo, PodInfo, is_device_counter};
 use crate::plan::{Plan, why, why_short};
 use crate::raise::{quantity, share_id};
 use crate::words::{self, PartWords, Words};
@@ -53,7 +54,7 @@ pub(crate) fn document_with(
     let open =
         |(group, verdict): &(GroupKey, Verdict)| (!verdict.is_whole()).then(|| group.clone());
     let groups: Vec<GroupKey> = plan.decision.verdicts.iter().filter_map(open).collect();
-    let healing = cures_of_all(world, plan, &groups, &BTreeMap::new(), options);
+    let healing = cures_of_all((world, plan), &groups, None, &BTreeMap::new(), options);
     let mut builder = Builder::new(world, plan, healing);
     for (group, verdict) in &plan.decision.verdicts {
         builder.group(group, verdict);
@@ -61,120 +62,25 @@ pub(crate) fn document_with(
     builder.finish(held, |_| true)
 }
 
-/// What could be found of a group's cures.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CuresFound {
-    cures: Vec<CureView>,
-    /// What to say where the trials were spent before all were tried.
-    cut: Option<String>,
-}
-
-impl CuresFound {
-    /// Of a group for which none was looked for, because there are so many beside it.
-    pub(super) fn untried(group: &GroupKey) -> Self {
-        Self { cures: Vec::new(), cut: Some(words::cures_cut(Some(group))) }
-    }
-}
-
-/// The cures of these groups, with the trials shared out evenly; what one leaves the next may take.
-/// `known` holds accounts that were asked for already.
-pub(super) fn cures_of_all(
+/// The account of what is not placed of a group, or of its first seat where all is: nodes as a pod of this role
+/// meets them, where one is named.
+pub fn account(
     world: &mut World,
-    plan: &Plan,
-    groups: &[GroupKey],
-    known: &BTreeMap<GroupKey, Report>,
-    options: &ViewOptions,
-) -> BTreeMap<GroupKey, CuresFound> {
-    let mut all = BTreeMap::new();
-    let Some(Trials(mut left)) = options.trials else { return all };
-    let mut bench = Bench::default();
-    for (at, group) in groups.iter().enumerate() {
-        let waiting = u32::try_from(groups.len() - at).unwrap_or(u32::MAX);
-        let share = left.div_ceil(waiting);
-        let mut trials = Trials(share);
-        let (cures, all_tried) =
-            cures_of(world, &mut bench, plan, group, known.get(group), &mut trials);
-        // Asked alone, it has all the trials that there are.
-        let alone = (groups.len() > 1 || !options.alone).then_some(group);
-        let cut = (!all_tried).then(|| words::cures_cut(alone));
-        all.insert(group.clone(), CuresFound { cures, cut });
-        left -= share - trials.0;
-    }
-    all
-}
-
-/// The cures of one group, as they are shown, and whether all were tried.
-fn cures_of(
-    world: &mut World,
-    bench: &mut Bench,
     plan: &Plan,
     group: &GroupKey,
-    known: Option<&Report>,
-    trials: &mut Trials,
-) -> (Vec<CureView>, bool) {
-    if *trials == Trials(0) {
-        return (Vec::new(), false);
-    }
-    let Some(info) = world.lowering().group(group) else { return (Vec::new(), true) };
-    let asked = if known.is_some() { None } else { account(world, plan, group) };
-    let Some(report) = known.or(asked.as_ref()) else { return (Vec::new(), true) };
-    let subject = subject(world, &info, report, seats_of(plan, group));
-    let (found, all_tried) = cures(world, bench, plan, &subject, report, trials);
-    (found.iter().map(cure_view).collect(), all_tried)
-}
-
-/// The account of what is not placed of a group, or of its first seat where all is.
-pub(super) fn account(world: &mut World, plan: &Plan, group: &GroupKey) -> Option<Report> {
+    role: Option<u16>,
+) -> Option<Report> {
     let short = plan.decision.verdicts.iter().any(|(of, verdict)| {
         of == group && matches!(verdict, Verdict::Placed { short: Some(_), .. })
     });
     if short {
-        return why_short(world, group, seats_of(plan, group), &plan.options);
+        return why_short(world, group, role, seats_of(&plan.decision, group), &plan.options);
     }
-    why(world, group, &plan.options)
+    why(world, group, role, &plan.options)
 }
 
-fn cure_view(Cure { edit, waiting }: &Cure) -> CureView {
-    let message = words::cure_sentence(edit, *waiting);
-    CureView { edit: edit.to_string(), message, waiting: *waiting }
-}
-
-/// What a cure is looked for: the first role of a group that is short; of one that starts whole all that
-/// are, the one that stands in the way first.
-fn subject(world: &World, info: &GroupInfo, report: &Report, seats: &[Seat]) -> Subject {
-    let given = |at: usize| seats.iter().filter(|seat| usize::from(seat.role) == at).count();
-    let short = info.roles.iter().enumerate().filter(|(at, role)| role.pods.len() > given(*at));
-    let in_the_way = culprit(&report.verdict);
-    let mut roles: Vec<usize> = short.map(|(at, _)| at).collect();
-    roles.sort_by_key(|at| Some(*at) != in_the_way);
-    let pods = roles.iter().filter_map(|at| info.roles.get(*at)?.pods.first());
-    let mut parts: Vec<Part> = Vec::new();
-    for part in pods.map(|pod| part_of(info, pod)) {
-        if !parts.contains(&part) {
-            parts.push(part);
-        }
-    }
-    if parts.is_empty() {
-        let any = info.roles.iter().find_map(|role| role.pods.first());
-        let spec_of = object_of(info);
-        let none = Part { spec_of, role: 0, claims: Vec::new() };
-        parts.push(any.map_or(none, |pod| part_of(info, pod)));
-    }
-    if !info.gang {
-        parts.truncate(1);
-    }
-    Subject {
-        group: info.key.clone(),
-        parts,
-        placed: u32::try_from(seats.len()).unwrap_or(u32::MAX),
-        gang: info.gang,
-        own: world.lowering().pods_in_gang(&info.key),
-        declared: world.lowering().objects_of_group(&info.key),
-    }
-}
-
-/// The role of a group that stands in its way.
-pub(super) fn culprit(verdict: &Verdict) -> Option<usize> {
+/// The role of a group that stands in its way, where it is one.
+pub fn culprit(verdict: &Verdict) -> Option<usize> {
     let why = match verdict {
         Verdict::Waits(why) | Verdict::Refused(why) | Verdict::GaveUp(why, _) => why,
         Verdict::Placed { short: Some(short), .. } => &short.why,
@@ -183,35 +89,14 @@ pub(super) fn culprit(verdict: &Verdict) -> Option<usize> {
     why.role.or_else(|| why.group().map(|facts| facts.role)).map(usize::from)
 }
 
-/// What a pod of a group is like.
-fn part_of(info: &GroupInfo, pod: &PodInfo) -> Part {
-    let of_claim = |claim: &crate::lower::ClaimInfo| {
-        let (kind, name) = match (&claim.claim, &claim.template) {
-            (ClaimName::Planned(_), Some(template)) => (Kind::ResourceClaimTemplate, template),
-            (ClaimName::Planned(key) | ClaimName::Real(key), _) => {
-                (Kind::ResourceClaim, &key.0.name)
-            }
-        };
-        let namespace = info.key.object.namespace.to_string();
-        Some(ObjectRef { kind, namespace, name: name.to_string() })
-    };
-    let claims = pod.claims.iter().map(of_claim).collect();
-    Part { spec_of: home_of(pod), role: pod.role, claims }
-}
-
-/// The object that a group is declared by.
-fn object_of(info: &GroupInfo) -> ObjectRef {
-    crate::lower::declaring(&info.key)
-}
-
 /// The object that says what a pod is like: itself, or the workload that makes it.
 pub(crate) fn home_of(pod: &PodInfo) -> ObjectRef {
     crate::lower::declaring(&pod.home)
 }
 
-/// The seats that a plan gives to a group.
-fn seats_of<'a>(plan: &'a Plan, group: &GroupKey) -> &'a [Seat] {
-    let acts = plan.decision.acts.iter();
+/// The seats that a decision gives to a group.
+pub(crate) fn seats_of<'a>(decision: &'a Decision, group: &GroupKey) -> &'a [Seat] {
+    let acts = decision.acts.iter();
     let mut placed = acts.filter_map(|act| match act {
         Act::Place(of, seats, _) if of == group => Some(seats.as_slice()),
         Act::Place(..) | Act::Admit(_) | Act::Hold(..) | Act::Release(..) | Act::Evict { .. } => {
@@ -500,6 +385,13 @@ impl<'a> Builder<'a> {
         view.reasons = why.map_or_else(Vec::new, |why| reasons(self.world, info, about, why));
         if let Some(why) = why {
             self.name_others(&mut view.reasons, why);
+            if info.gang && other.is_none() {
+                let own = view.group.clone().map(|group| (view.namespace.clone(), group));
+                if let Some(own) = own.filter(|own| !self.told.contains_key(own)) {
+                    self.told.insert(own, gates_of_group(self.world, info, pod, &view.reasons));
+                }
+                name_gates(self.world, info, pod, &mut view.reasons);
+            }
             if let Some((role, first)) = other {
                 let said = name_member(info, (role, first), why, &view.reasons);
                 if role != at {
@@ -510,9 +402,11 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        let CuresFound { cures, cut } = self.cures.get(&info.key).cloned().unwrap_or_default();
-        view.cures = cures;
-        view.notes.extend(cut);
+        if let Some(found) = self.cures.get(&info.key) {
+            let Told { cures, note } = found.of(&pod.key).clone();
+            view.cures = cures;
+            view.notes.extend(note);
+        }
         if let (Some(steps), Some(first)) = (effort.filter(|_| info.gang), view.reasons.first_mut())
         {
             let choice = has_choice(self.world, info);
@@ -553,7 +447,7 @@ impl<'a> Builder<'a> {
 
     /// The document of those pods that are to be shown; workloads are the sum of all their pods.
     pub(super) fn finish(mut self, held: &[Finding], shown: impl Fn(&PodView) -> bool) -> Document {
-        let groups = groups(self.world, &self.plan.decision, &self.pods, &self.told);
+        let groups = groups((self.world, &self.plan.decision), &self.pods, &self.told, &self.cures);
         let found = self.world.findings().iter().chain(held).map(FindingView::from);
         let findings = found.chain(std::mem::take(&mut self.findings)).collect();
         let shown: Vec<PodView> =
@@ -915,10 +809,15 @@ pub(super) fn look_up(
     }
 }
 
-/// A request of a group's pods as a sentence names it: `request gpu of claim gpus`.
-pub fn request_name(world: &World, group: &GroupKey, facts: &DeviceFacts) -> Option<String> {
+/// A request of a group's pods of a role as a sentence names it: `request gpu of claim gpus`.
+pub fn request_name(
+    world: &World,
+    group: &GroupKey,
+    role: usize,
+    facts: &DeviceFacts,
+) -> Option<String> {
     let info = world.lowering().group(group)?;
-    let pod = info.roles.iter().flat_map(|role| &role.pods).next();
+    let pod = info.roles.get(role).and_then(|role| role.pods.first());
     Some(words::request(facts, &request_words(world, &info, pod, facts)))
 }
 

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use phalanx_engine::{Decision, GroupKey, Name, Scoped, Verdict};
 
+use super::cures::CuresFound;
 use super::schema::{GroupView, PodView, ReasonView, VerdictWord};
 use crate::world::World;
 
 /// The workloads of these pods, in the order of their first pods; `told` is what is said of some as a
-/// whole.
+/// whole, and `cures` what was found for them.
 pub(super) fn groups(
-    world: &World,
-    decision: &Decision,
+    (world, decision): (&World, &Decision),
     pods: &[PodView],
     told: &BTreeMap<(String, String), Vec<ReasonView>>,
+    cures: &BTreeMap<GroupKey, CuresFound>,
 ) -> Vec<GroupView> {
     let mut views: Vec<GroupView> = Vec::new();
     let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -30,7 +31,18 @@ pub(super) fn groups(
         } else if view.short == 0 {
             let said = told.get(&(pod.namespace.clone(), group.clone()));
             view.reasons.clone_from(said.unwrap_or(&pod.reasons));
-            view.cures.clone_from(&pod.cures);
+            // Of a gang they are its own.
+            let own = key_of(view);
+            match cures.get(&own).filter(|_| world.lowering().is_gang(&own)) {
+                Some(found) => {
+                    view.cures.clone_from(&found.of_group.cures);
+                    view.notes.extend(found.of_group.note.clone());
+                }
+                None => {
+                    view.cures.clone_from(&pod.cures);
+                    view.notes.clone_from(&pod.notes);
+                }
+            }
             view.verdict = pod.verdict;
             view.short = 1;
         } else {
@@ -64,6 +76,7 @@ fn empty(namespace: &str, group: &str) -> GroupView {
         missing_subgroups: Vec::new(),
         reasons: Vec::new(),
         cures: Vec::new(),
+        notes: Vec::new(),
         ranks: Vec::new(),
         places: Vec::new(),
     }

@@ -3,6 +3,7 @@
 mod align;
 mod build;
 mod choice;
+mod cures;
 mod first;
 mod groups;
 mod members;
@@ -13,12 +14,12 @@ mod schema;
 mod stay;
 mod why;
 
-pub use build::{ViewOptions, node_order, plan_document, request_name};
-pub(crate) use build::{claim_reference, counters_of, document_with, home_of, who_sits};
+pub use build::{ViewOptions, account, culprit, node_order, plan_document, request_name};
+pub(crate) use build::{claim_reference, counters_of, document_with, home_of, seats_of, who_sits};
 pub(crate) use first::first_reason;
 pub(crate) use others::is_alike;
 pub use schema::*;
-pub use why::{node_asked, why_document};
+pub use why::{checks_on, node_asked, why_document};
 
 #[cfg(test)]
 mod tests;

@@ -402,8 +402,11 @@ pub struct GroupView {
     pub missing_subgroups: Vec<String>,
     /// Why pods are missing, by reason.
     pub reasons: Vec<ReasonView>,
-    /// What would place them.
+    /// What would place more of it.
     pub cures: Vec<CureView>,
+    /// What else is to be known of its cures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Of a group that starts whole: its members that have nodes, in order of rank.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankView>,

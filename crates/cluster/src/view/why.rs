@@ -3,15 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{GroupKey, Name, NodeKey, NodeReport, Report, Scoped};
+use phalanx_engine::{GroupKey, Name, NodeKey, NodeReport, PodKey, Reason, Report, Scoped};
 use phalanx_objects::core::PodSpec;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::ViewOptions;
-use super::build::{
-    Builder, CuresFound, account, alternatives, cures_of_all, held_devices, home_of, look_up,
-    who_sits,
-};
+use super::build::{Builder, account, alternatives, held_devices, home_of, look_up, who_sits};
+use super::cures::{CuresFound, cures_of_all};
+use super::members::gates_of;
 use super::schema::{CheckView, Document, NodeView, PodView, VerdictWord, status};
 use crate::lower::{ClaimName, GroupInfo, PodInfo};
 use crate::plan::{PlanOptions, plan, why_node};
@@ -51,12 +50,14 @@ pub fn why_document(
             info.is_some_and(|info| concerns(world, object, &info))
         })
         .collect();
-    let mut reports: BTreeMap<GroupKey, Report> = BTreeMap::new();
+    // By group, one for each role where one node is looked at.
+    let mut reports: BTreeMap<GroupKey, Vec<Report>> = BTreeMap::new();
     let mut healing = BTreeMap::new();
     match depth(world, object) {
         Depth::OneNode(node) => {
-            let all = why_node(world, &node, options).into_iter();
-            reports.extend(all.map(|report| (report.group.clone(), report)));
+            for report in why_node(world, &node, options) {
+                reports.entry(report.group.clone()).or_default().push(report);
+            }
         }
         Depth::EveryNode => {
             let whole = |group: &&GroupKey| {
@@ -66,12 +67,16 @@ pub fn why_document(
             let (placed, open): (Vec<&GroupKey>, Vec<&GroupKey>) = groups.iter().partition(whole);
             let chosen: Vec<GroupKey> =
                 open.into_iter().chain(placed).take(ACCOUNTS_MAX).cloned().collect();
+            let asked = pod_asked(object);
+            let mut known: BTreeMap<GroupKey, Report> = BTreeMap::new();
             for group in &chosen {
-                if let Some(report) = account(world, &plan, group) {
-                    reports.insert(group.clone(), report);
+                let role = asked.as_ref().and_then(|pod| role_of(world, group, pod));
+                if let Some(report) = account(world, &plan, group, role) {
+                    known.insert(group.clone(), report);
                 }
             }
-            healing = cures_of_all(world, &plan, &chosen, &reports, view);
+            healing = cures_of_all((world, &plan), &chosen, asked.as_ref(), &known, view);
+            reports.extend(known.into_iter().map(|(group, report)| (group, vec![report])));
             let rest = groups.iter().filter(|group| !chosen.contains(group) && !whole(group));
             if view.trials.is_some() {
                 healing.extend(rest.map(|group| (group.clone(), CuresFound::untried(group))));
@@ -92,9 +97,11 @@ pub fn why_document(
         let from = builder.pods.len();
         builder.group(group, verdict);
         let info = world.lowering().group(group);
-        if let (Some(info), Some(report)) = (info, reports.get(group)) {
-            attach(world, &info, report, object, &mut builder.pods[from..]);
-            attach_choice(world, &info, report, &mut builder.pods[from..]);
+        if let (Some(info), Some(reports)) = (info, reports.get(group)) {
+            attach(world, &info, reports, object, &mut builder.pods[from..]);
+            for report in reports {
+                attach_choice(world, &info, report, &mut builder.pods[from..]);
+            }
         }
     }
     let asked = |pod: &PodView| pod.name == object.name && pod.namespace == object.namespace;
@@ -138,52 +145,104 @@ fn depth(world: &World, object: &ObjectRef) -> Depth {
     }
 }
 
-/// The report stands on the pod that is asked about, else on the group's first pod that is not
-/// placed, or on its first: its other pods are like it. It is about what is missing of a group: a
-/// pod that is placed beside that gets none.
+/// The pod that is asked about, where one is.
+fn pod_asked(object: &ObjectRef) -> Option<PodKey> {
+    let (namespace, name) = (Name::new(&object.namespace), Name::new(&object.name));
+    (object.kind == Kind::Pod).then_some(PodKey(Scoped { namespace, name }))
+}
+
+/// The role of a pod in its group.
+fn role_of(world: &World, group: &GroupKey, pod: &PodKey) -> Option<u16> {
+    let info = world.lowering().group(group)?;
+    let at = info.roles.iter().position(|role| role.pods.iter().any(|own| own.key == *pod))?;
+    u16::try_from(at).ok()
+}
+
+/// The report stands on the pod that is asked about, else on the group's first pod of the role that it is about
+/// which is not placed, or on its first: its other pods are like it. It is about what is missing of a group: a
+/// pod that is placed beside that gets none. Where one node is asked about, each pod has that of its role.
 fn attach(
     world: &World,
     info: &GroupInfo,
-    report: &Report,
+    reports: &[Report],
     asked: &ObjectRef,
     pods: &mut [PodView],
 ) {
-    let named = |pod: &PodView| asked.kind == Kind::Pod && pod.name == asked.name;
     let open = |pod: &PodView| pod.verdict != VerdictWord::Placed;
-    let missing = pods.iter().position(open);
-    let one = pods.iter().position(named).or(missing).unwrap_or(0);
-    let about = info.roles.iter().flat_map(|role| &role.pods).nth(one);
-    let object = report.object.iter().map(|(reason, example)| CheckView {
-        code: reason.code(),
-        check: reason.check(),
-        status: "UnschedulableAndUnresolvable",
-        message: words::sentence(*reason, example, &look_up(world, info, about, example)),
-    });
-    let checks: Vec<CheckView> = object.collect();
-    let nodes = report.nodes.iter();
-    let mut nodes: Vec<NodeView> =
-        nodes.map(|node| node_view(world, info, about, node, checks.is_empty())).collect();
-    if nodes.is_empty() && !checks.is_empty() {
-        nodes = not_looked_at(world, asked);
-    }
+    let any_open = pods.iter().any(open);
+    let roles = (0_u16..).zip(&info.roles);
+    let about: Vec<(u16, &PodInfo)> =
+        roles.flat_map(|(at, role)| role.pods.iter().map(move |pod| (at, pod))).collect();
     // A row of one node is little enough to stand on each.
-    let each = node_asked(world, asked).is_some();
-    let fit_error = match (each, about) {
-        (false, Some(about)) => fit_error(world, report, about),
-        (false, None) | (true, _) => None,
-    };
-    for (at, pod) in pods.iter_mut().enumerate() {
-        if (each || at == one) && (missing.is_none() || open(pod)) {
-            pod.checks = Some(checks.clone());
-            pod.nodes = Some(nodes.clone());
-            pod.fit_error.clone_from(&fit_error);
+    if node_asked(world, asked).is_some() {
+        for (pod, (role, about)) in pods.iter_mut().zip(&about) {
+            let report = reports.iter().find(|report| report.role == *role);
+            if let Some(report) = report.filter(|_| !any_open || open(pod)) {
+                show(world, info, (report, about), asked, pod);
+            }
         }
+        return;
+    }
+    let Some(report) = reports.first() else { return };
+    let named = |pod: &PodView| asked.kind == Kind::Pod && pod.name == asked.name;
+    let of_role =
+        |(pod, (role, _)): (&PodView, &(u16, &PodInfo))| open(pod) && *role == report.role;
+    let one = pods.iter().position(named);
+    let one = one.or_else(|| pods.iter().zip(&about).position(of_role));
+    let one = one.or_else(|| pods.iter().position(open)).unwrap_or(0);
+    if let (Some(pod), Some((_, about))) = (pods.get_mut(one), about.get(one))
+        && (!any_open || open(pod))
+    {
+        show(world, info, (report, about), asked, pod);
+        pod.fit_error = fit_error(world, report, about);
     }
 }
 
-/// What kube-scheduler says of the pod, over all nodes; of one that names its node it says nothing.
+/// Writes what stands before any node is looked at, and the nodes, on a pod.
+fn show(
+    world: &World,
+    info: &GroupInfo,
+    (report, about): (&Report, &PodInfo),
+    asked: &ObjectRef,
+    pod: &mut PodView,
+) {
+    let gates = gates_of(world, about);
+    // Gates of others of its group are not in its own way.
+    let own = report.object.iter().filter(|(reason, _)| !is_of_others(*reason, info, &gates));
+    let checks = own.map(|(reason, example)| CheckView {
+        code: reason.code(),
+        check: reason.check(),
+        status: "UnschedulableAndUnresolvable",
+        message: match (info.gang, reason) {
+            (true, Reason::Gated) => words::gated(&gates),
+            (_, reason) => {
+                words::sentence(*reason, example, &look_up(world, info, Some(about), example))
+            }
+        },
+    });
+    let checks: Vec<CheckView> = checks.collect();
+    let nodes = report.nodes.iter();
+    let mut nodes: Vec<NodeView> =
+        nodes.map(|node| node_view(world, info, Some(about), node, checks.is_empty())).collect();
+    if nodes.is_empty() && !checks.is_empty() {
+        nodes = not_looked_at(world, asked);
+    }
+    (pod.checks, pod.nodes) = (Some(checks), Some(nodes));
+}
+
+/// Whether a reason that stands before any node is looked at is one of other pods of the group.
+fn is_of_others(reason: Reason, info: &GroupInfo, own_gates: &[String]) -> bool {
+    info.gang && reason == Reason::Gated && own_gates.is_empty()
+}
+
+/// What kube-scheduler says of the pod, over all nodes; of one that names its node, or that others of its group
+/// keep from being tried, it says nothing.
 fn fit_error(world: &World, report: &Report, about: &PodInfo) -> Option<String> {
     if world.objects().is_some_and(|objects| objects.names_node(&about.key)) {
+        return None;
+    }
+    let gated = report.object.iter().any(|(reason, _)| *reason == Reason::Gated);
+    if gated && gates_of(world, about).is_empty() {
         return None;
     }
     let nodes = match report.nodes.len() {
@@ -191,6 +250,15 @@ fn fit_error(world: &World, report: &Report, about: &PodInfo) -> Option<String> 
         some => some,
     };
     words::fit_error(report, nodes, &about.key)
+}
+
+/// What keeps a pod of a role from the node that a report is about, check by check.
+pub fn checks_on(world: &World, report: &Report, node: &NodeKey) -> Vec<CheckView> {
+    let Some(info) = world.lowering().group(&report.group) else { return Vec::new() };
+    let about = info.roles.get(usize::from(report.role)).and_then(|role| role.pods.first());
+    let mut of_node = report.nodes.iter().filter(|one| one.node == *node);
+    let checks = of_node.next().map(|node| node_view(world, &info, about, node, true).checks);
+    checks.unwrap_or_default()
 }
 
 /// What else could have been chosen stands on the pod that the choice was made for.

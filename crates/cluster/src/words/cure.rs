@@ -1,6 +1,5 @@
 //! What a cure asks of the reader, in one sentence.
 
-use phalanx_engine::GroupKey;
 use phalanx_objects::Kind;
 use phalanx_objects::scheduling::SchedulingKind;
 use phalanx_objects::workload::WorkloadKind;
@@ -13,9 +12,24 @@ fn thing(target: &Target) -> String {
     format!("{} {}", kind_word(target.kind), target.name)
 }
 
-/// The sentence of a cure: what to do so that it fits; or so that it starts, where so many of its pods wait
-/// all the same.
-pub fn cure_sentence(edit: &Edit, waiting: u32) -> String {
+/// Whom a cure is said of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cured {
+    /// A pod by itself, or all that is to be of a workload.
+    All,
+    /// A pod of a gang.
+    Pod,
+    /// A gang, of which so many pods more are placed; whether it runs already.
+    Group {
+        /// It has started.
+        started: bool,
+        /// Pods.
+        more: u32,
+    },
+}
+
+/// The sentence of a cure: what to do so that it is placed, and how many pods of its group wait all the same.
+pub fn cure_sentence(edit: &Edit, whom: Cured, waiting: u32) -> String {
     let how = match edit {
         Edit::AddNodes { count: number, like } => {
             let nodes = count(u64::from(*number), "node", "nodes");
@@ -32,12 +46,21 @@ pub fn cure_sentence(edit: &Edit, waiting: u32) -> String {
         Edit::Relax { object, what } => relax(object, what),
         Edit::Set { object, what } => set(object, what),
     };
-    let starts = matches!(edit, Edit::Set { what: Setting::Minimum(_), .. }) || waiting > 0;
-    let it = if starts { "It starts" } else { "It fits" };
-    let rest = match waiting {
-        0 => String::new(),
-        1 => ", and 1 of its pods still waits".to_owned(),
-        many => format!(", and {many} of its pods still wait"),
+    let minimum = matches!(edit, Edit::Set { what: Setting::Minimum(_), .. });
+    let it = match whom {
+        Cured::All => "It fits".to_owned(),
+        Cured::Pod if minimum => "It starts".to_owned(),
+        Cured::Pod => "It fits".to_owned(),
+        Cured::Group { started: false, .. } => "It starts".to_owned(),
+        Cured::Group { started: true, more: 1 } => "1 more of its pods is placed".to_owned(),
+        Cured::Group { started: true, more } => format!("{more} more of its pods are placed"),
+    };
+    let rest = match (whom, waiting) {
+        (Cured::All, _) | (_, 0) => String::new(),
+        (Cured::Pod, 1) => ", and 1 other pod of its group still waits".to_owned(),
+        (Cured::Pod, many) => format!(", and {many} other pods of its group still wait"),
+        (Cured::Group { .. }, 1) => ", and 1 of its pods still waits".to_owned(),
+        (Cured::Group { .. }, many) => format!(", and {many} of its pods still wait"),
     };
     format!("{it} {how}{rest}.")
 }
@@ -86,19 +109,26 @@ fn counted(kind: Kind, groups: bool) -> (&'static str, &'static str) {
     }
 }
 
-/// That the trials were spent before every cure was tried, and where there are more: in a question
-/// about this group alone.
-pub fn cures_cut(alone: Option<&GroupKey>) -> String {
+/// That the trials were spent before every cure was tried, and where there are more: in a question about this
+/// alone, by its namespace and name.
+pub fn cures_cut(alone: Option<(&str, &str)>) -> String {
     let said = "cures were not all tried: the bound on trial plans was reached";
     match alone {
-        Some(group) => {
-            format!(
-                "{said}; run `phalanx why -n {} {group}` on the same input",
-                group.object.namespace
-            )
-        }
+        Some(of) => format!("{said}; {}", ask_alone(of)),
         None => said.to_owned(),
     }
+}
+
+/// That of a pod no more is known than what places one that is like it and comes first.
+pub fn cures_of_like(first: &str, alone: (&str, &str)) -> String {
+    format!(
+        "not all that places pod {first}, which is like it and comes first, places this pod as well; {}",
+        ask_alone(alone)
+    )
+}
+
+fn ask_alone((namespace, name): (&str, &str)) -> String {
+    format!("run `phalanx why -n {namespace} {name}` on the same input")
 }
 
 fn ill(ill: &Ill) -> String {
@@ -198,15 +228,31 @@ mod tests {
             ),
         ] {
             let edit: Edit = edit.parse().expect(edit);
-            assert_eq!(cure_sentence(&edit, 0), sentence);
+            let minimum = matches!(edit, Edit::Set { what: Setting::Minimum(_), .. });
+            let whom = if minimum { Cured::Pod } else { Cured::All };
+            assert_eq!(cure_sentence(&edit, whom, 0), sentence);
         }
     }
 
     #[test]
-    fn of_a_group_that_starts_in_part_it_says_how_many_wait() {
+    fn of_a_gang_it_says_how_many_wait() {
         let edit: Edit = "+1 node like n1".parse().expect("an edit");
-        let said = |waiting| cure_sentence(&edit, waiting);
-        assert_eq!(said(1), "It starts with 1 node more like n1, and 1 of its pods still waits.");
-        assert_eq!(said(4), "It starts with 1 node more like n1, and 4 of its pods still wait.");
+        let said = |whom, waiting| cure_sentence(&edit, whom, waiting);
+        let start = Cured::Group { started: false, more: 2 };
+        assert_eq!(said(start, 0), "It starts with 1 node more like n1.");
+        assert_eq!(
+            said(start, 1),
+            "It starts with 1 node more like n1, and 1 of its pods still waits."
+        );
+        let more = |more| Cured::Group { started: true, more };
+        assert_eq!(
+            said(more(1), 4),
+            "1 more of its pods is placed with 1 node more like n1, and 4 of its pods still wait."
+        );
+        assert_eq!(said(more(3), 0), "3 more of its pods are placed with 1 node more like n1.");
+        assert_eq!(
+            said(Cured::Pod, 1),
+            "It fits with 1 node more like n1, and 1 other pod of its group still waits."
+        );
     }
 }

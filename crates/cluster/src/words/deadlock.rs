@@ -1,6 +1,6 @@
 //! Groups that started in part, in words.
 
-use crate::deadlock::{Ahead, Half, Release, Whole};
+use crate::deadlock::{Ahead, Half, Release, Stuck, Whole};
 
 use super::list;
 
@@ -9,6 +9,8 @@ pub(crate) struct WaitsFor<'h> {
     pub(crate) half: &'h Half,
     pub(crate) others: Vec<&'h Half>,
     pub(crate) any: bool,
+    /// Pods that run whole and must end as well.
+    pub(crate) beside: Vec<&'h str>,
     /// It would start if it gave up what it holds itself.
     pub(crate) own: bool,
     /// There is room for it now, which these take.
@@ -20,6 +22,9 @@ pub(crate) struct WaitsFor<'h> {
 /// Most groups of a circle that are told of one by one.
 const NAMED_MAX: usize = 12;
 
+/// Most pods beside a group that are named.
+const BESIDE_MAX: usize = 4;
+
 /// Most of those that take the room of a group that are told of one by one.
 const AHEAD_MAX: usize = 4;
 
@@ -30,7 +35,10 @@ pub(crate) fn deadlock(
     freed: &Whole,
     release: Option<&Release<'_>>,
 ) -> String {
-    let each = circle.iter().map(|one| format!("{} waits for what {}", part(one.half), holds(one)));
+    let each = circle.iter().map(|one| {
+        let beside = beside(one).map_or_else(String::new, |pods| format!(" and for {pods}"));
+        format!("{} waits for what {}{beside}", part(one.half), holds(one))
+    });
     let mut each: Vec<String> = each.take(NAMED_MAX).collect();
     if let Some(more) = circle.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
         each.push(format!("and so on with {more} more"));
@@ -67,7 +75,14 @@ pub(crate) fn deadlock(
 
 /// A group that holds without progress and is in no circle: who is in its way, whether these wait for
 /// each other, what that runs whole is, and whether it would start if it gave up what it holds itself.
-pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole) -> String {
+///
+/// `cause` says why nothing outside its group is, where that is so.
+pub(crate) fn half_started(
+    of: &WaitsFor<'_>,
+    stuck: bool,
+    freed: &Whole,
+    cause: Option<&Stuck>,
+) -> String {
     if !of.half.waits {
         let missing = of.half.needs.saturating_sub(of.half.holds);
         let (are, they) = if missing == 1 { ("is", "it is") } else { ("are", "they are") };
@@ -87,21 +102,10 @@ pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole) -> Str
             part(of.half)
         );
     }
-    let mut said = match of.others.is_empty() {
-        false => {
-            let wait = if of.others.len() == 1 { "does" } else { "do" };
-            let circle = if of.others.len() == 1 { "is" } else { "are" };
-            match stuck {
-                true => format!("It waits for what {}, which {circle} in a deadlock.", holds(of)),
-                false => format!("It waits for what {}, which {wait} not wait for it.", holds(of)),
-            }
-        }
-        true if matches!(freed, Whole::Nothing) => {
-            "Nothing else that runs would let it start by its end: where it may be there is too little \
-             room for the rest."
-                .to_owned()
-        }
-        true => "No other group that is not whole is in its way.".to_owned(),
+    let mut said = match (of.others.is_empty(), cause) {
+        (false, _) => waits_for_what(of, stuck),
+        (true, Some(cause)) => kept_by(of, cause),
+        (true, None) => "No other group that is not whole is in its way.".to_owned(),
     };
     match freed {
         Whole::Nothing | Whole::Unknown => {}
@@ -120,6 +124,53 @@ pub(crate) fn half_started(of: &WaitsFor<'_>, stuck: bool, freed: &Whole) -> Str
                  whole.";
     }
     format!("{} does not start. {said}", part(of.half))
+}
+
+/// "It waits for what podgroup/a holds, which does not wait for it."
+fn waits_for_what(of: &WaitsFor<'_>, stuck: bool) -> String {
+    let one = of.others.len() == 1;
+    let which = match (stuck, one) {
+        (true, true) => "is in a deadlock",
+        (true, false) => "are in a deadlock",
+        (false, true) => "does not wait for it",
+        (false, false) => "do not wait for it",
+    };
+    let beside = beside(of).map_or_else(String::new, |pods| {
+        format!(", and for {pods}: it starts once all of these have ended")
+    });
+    format!("It waits for what {}, which {which}{beside}.", holds(of))
+}
+
+/// The pods that run whole which must end as well, where there are some.
+fn beside(of: &WaitsFor<'_>) -> Option<String> {
+    match of.beside.as_slice() {
+        [] => None,
+        [one] => Some(format!("pod {one}, which runs whole")),
+        some if some.len() <= BESIDE_MAX => {
+            let names: Vec<String> = some.iter().map(|pod| (*pod).to_owned()).collect();
+            Some(format!("pods {}, which run whole", list(&names)))
+        }
+        _ => Some("pods that run whole beside it".to_owned()),
+    }
+}
+
+/// What keeps a group that nothing outside it frees by its end.
+fn kept_by(of: &WaitsFor<'_>, cause: &Stuck) -> String {
+    let none = "Nothing that runs outside its own group would let it start by its end";
+    match cause {
+        Stuck::Siblings(pods) if pods.len() <= BESIDE_MAX => {
+            let named = if pods.len() == 1 { "pod" } else { "pods" };
+            format!("{none}; without {named} {} of its own group it starts.", list(pods))
+        }
+        Stuck::Siblings(_) => format!("{none}; without other pods of its own group it starts."),
+        Stuck::Otherwise if of.own => {
+            format!("{none}: where it may be there is too little room for the rest.")
+        }
+        Stuck::Otherwise => format!(
+            "{none}; `phalanx why -n {} {}` says what is in the way of the rest.",
+            of.half.group.object.namespace, of.half.group
+        ),
+    }
 }
 
 /// That pods that come before a group take what it could have, at the end of a sentence.
@@ -197,7 +248,8 @@ mod tests {
     use super::*;
 
     fn waits_for<'h>(half: &'h Half, others: Vec<&'h Half>, cut: bool) -> WaitsFor<'h> {
-        WaitsFor { half, others, any: true, own: false, ahead: None, cut }
+        let beside = Vec::new();
+        WaitsFor { half, others, any: true, beside, own: false, ahead: None, cut }
     }
 
     fn half(name: &str) -> Half {
@@ -208,12 +260,48 @@ mod tests {
     #[test]
     fn what_was_not_tried_is_said() {
         let (a, b) = (half("a"), half("b"));
-        let all = half_started(&waits_for(&a, vec![&b], false), false, &Whole::Nothing);
+        let all = half_started(&waits_for(&a, vec![&b], false), false, &Whole::Nothing, None);
         assert!(!all.contains("tried"), "{all}");
-        let some = half_started(&waits_for(&a, vec![&b], true), false, &Whole::Nothing);
+        let some = half_started(&waits_for(&a, vec![&b], true), false, &Whole::Nothing, None);
         assert!(some.ends_with("Not all was tried: that would take too long."), "{some}");
-        let none = half_started(&waits_for(&a, vec![], true), false, &Whole::Nothing);
+        let none = half_started(&waits_for(&a, vec![], true), false, &Whole::Nothing, None);
         assert!(none.contains("For whom it waits is not known"), "{none}");
+    }
+
+    #[test]
+    fn pods_that_must_end_as_well_are_named() {
+        let (a, b) = (half("a"), half("b"));
+        let said = |pods: Vec<&'static str>| {
+            let of = WaitsFor { beside: pods, ..waits_for(&a, vec![&b], false) };
+            half_started(&of, false, &Whole::Nothing, None)
+        };
+        let one = said(vec!["o"]);
+        assert!(
+            one.ends_with(
+                "It waits for what podgroup/b holds, which does not wait for it, and for pod o, which runs \
+                 whole: it starts once all of these have ended."
+            ),
+            "{one}"
+        );
+        assert!(said(vec!["o", "p"]).contains("and for pods o and p, which run whole:"));
+        assert!(
+            said(vec!["a", "b", "c", "d", "e"]).contains("and for pods that run whole beside it")
+        );
+    }
+
+    #[test]
+    fn what_keeps_a_group_that_nothing_beside_it_frees_is_said() {
+        let a = half("a");
+        let said = |own, cause: &Stuck| {
+            let of = WaitsFor { own, ..waits_for(&a, vec![], false) };
+            half_started(&of, false, &Whole::Nothing, Some(cause))
+        };
+        let siblings = said(false, &Stuck::Siblings(vec!["x-0".to_owned()]));
+        assert!(siblings.ends_with("; without pod x-0 of its own group it starts."), "{siblings}");
+        let own = said(true, &Stuck::Otherwise);
+        assert!(own.contains("there is too little room for the rest. What it holds"), "{own}");
+        let none = said(false, &Stuck::Otherwise);
+        assert!(none.contains("`phalanx why -n n podgroup/a` says"), "{none}");
     }
 
     #[test]
@@ -230,7 +318,7 @@ mod tests {
         let a = half("a");
         let told = |ahead: &Ahead| {
             let of = WaitsFor { ahead: Some(ahead), ..waits_for(&a, vec![], false) };
-            half_started(&of, false, &Whole::Nothing)
+            half_started(&of, false, &Whole::Nothing, None)
         };
         let six: Vec<GroupKey> = (0..6).map(|at| half(&format!("g{at}")).group).collect();
         let several = told(&Ahead::Several(six));

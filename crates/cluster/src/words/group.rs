@@ -16,14 +16,18 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
         Some(part) => format!("the {pods} that subgroup {part} lacks"),
         None => pods,
     };
-    let fit = match &facts.place {
-        Some((topology, path)) => format!(
-            "best place is {} of topology {}, where {} of {pods} fit together",
-            path_of(path),
-            topology.0,
-            facts.fit
+    let beyond = facts.beyond && facts.part.is_none();
+    let place =
+        facts.place.as_ref().map(|(topology, path)| (path_of(path), topology.0.to_string()));
+    let fit = match (place, fitting(facts)) {
+        (Some((path, topology)), fit) if beyond => {
+            format!("{fit} of {pods} have a place in {path} of topology {topology}")
+        }
+        (None, fit) if beyond => format!("{fit} of {pods} have a place"),
+        (Some((path, topology)), fit) => format!(
+            "best place is {path} of topology {topology}, where {fit} of {pods} fit together"
         ),
-        None => format!("{} of {pods} fit together", facts.fit),
+        (None, fit) => format!("{fit} of {pods} fit together"),
     };
     if facts.nowhere {
         let (whose, what) = match &facts.part {
@@ -55,7 +59,7 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
             "{fit}, and they start together or not at all; the group runs without them{slice}"
         );
     }
-    if facts.beyond {
+    if beyond {
         return format!(
             "{fit}; the group runs without this pod{role}, which is beyond those that it needs and \
              finds no place beside them{slice}"
@@ -66,6 +70,15 @@ pub(super) fn short(facts: &GroupFacts, words: &Words) -> String {
         _ => format!("; with those seated, the next pod{role} finds no place{slice}"),
     };
     format!("{fit}, and the group starts whole or not at all{next}")
+}
+
+/// How many members fit. Where all do not, and but one is left over, that is the most, however it was found; and so
+/// it is where not one finds a place.
+fn fitting(facts: &GroupFacts) -> String {
+    match facts.at_least && facts.fit > facts.running && facts.fit + 1 < facts.of {
+        true => format!("at least {}", facts.fit),
+        false => facts.fit.to_string(),
+    }
 }
 
 /// Which of the members that fit together run already, for the end of a clause.
@@ -162,6 +175,28 @@ pub(crate) fn of_member(first: &str, role: &str, pods: usize) -> String {
 /// What a pod waits for that has no fault of its own: for another with which it starts.
 pub(crate) fn waits_with(who: &str, message: &str) -> String {
     format!("the group starts whole and waits for {who}: {message}")
+}
+
+/// Most pods whose gates are named.
+const GATED_MAX: usize = 4;
+
+/// That gates keep a pod back: all of them.
+pub(crate) fn gated(gates: &[String]) -> String {
+    format!("scheduling gates keep it back: {}", gates.join(", "))
+}
+
+/// That gates of these pods keep back one that has none, or their group: each with its gates.
+pub(crate) fn held_by_gates(held: &[(String, Vec<String>)]) -> String {
+    let named = held.iter().take(GATED_MAX);
+    let mut named: Vec<String> =
+        named.map(|(pod, gates)| format!("pod {pod} has {}", list(gates))).collect();
+    if let Some(more) = held.len().checked_sub(GATED_MAX).filter(|more| *more > 0) {
+        named.push(format!("{more} more have some"));
+    }
+    format!(
+        "it starts only together with others, and too few of those are without scheduling gates: {}",
+        list(&named)
+    )
 }
 
 /// A domain by its path from the widest level down: `block-1/rack-2`.

@@ -27,12 +27,12 @@ pub(crate) use around::pods;
 pub use around::promised_note;
 pub use choice::{costs_more, equal_sets, rival};
 pub(crate) use control::{assigned, elsewhere, given_up, would_wait};
-pub use cure::{cure_sentence, cures_cut};
+pub use cure::{Cured, cure_sentence, cures_cut, cures_of_like};
 pub(crate) use deadlock::{WaitsFor, deadlock, half_started};
 pub(crate) use fit_error::fit_error;
 pub(crate) use group::{
-    comes_after, of_member, path_of, too_few, too_few_groups, too_few_parts, too_few_subgroups,
-    undecided, waits_with,
+    comes_after, gated, held_by_gates, of_member, path_of, too_few, too_few_groups, too_few_parts,
+    too_few_subgroups, undecided, waits_with,
 };
 pub use group::{missing_subgroups, place};
 pub use others::{OtherDevices, OtherName, others, part, part_of, uncountable};

@@ -1,19 +1,22 @@
 //! Cures of gangs by brute force: in many small worlds of two racks, with gangs that wait or started in
-//! part, what is named works and one unit less does not; of the kinds that are counted here there is one
+//! part, some of their pods gated, what is named for a gang places more of it and what is named for a pod that
+//! pod, and one unit less does not; of the kinds that are counted here there is one
 //! named exactly when there is one, the least; and no cure ends a member of its own gang. The same of groups
 //! of which so many parts start, whichever: of CompositePodGroups and of KAI's subgroups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_cluster::cure::{Aim, helps};
 use phalanx_cluster::edit::{Edit, Minimum, Relaxation, Setting};
 use phalanx_cluster::plan::plan;
-use phalanx_cluster::view::PodView;
+use phalanx_cluster::view::{CureView, GroupView, PodView, ViewOptions, plan_document};
 use phalanx_cluster::world::World;
-use phalanx_engine::{GroupKey, Verdict};
+use phalanx_engine::GroupKey;
 
 use super::chance::Chance;
-use super::support::{document, options, world};
+use super::support::{document, options, why, world};
+
+/// The gate that holds some pods.
+const GATE: &str = "example.com/hold";
 
 /// Most nodes more that are tried here.
 const NODES_MAX: u32 = 8;
@@ -57,12 +60,18 @@ fn any_world(seed: u64) -> World {
             "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {{name: {gang}, namespace: \
              default}}\nspec: {{schedulingPolicy: {{gang: {{minCount: {least}}}}}{place}}}\n---\n"
         );
-        let cpu = chance.pick(&["1", "2", "3"]);
+        let alike = chance.one_in(2).then(|| chance.pick(&["1", "2", "3"]));
         let running = if chance.one_in(2) { chance.below(pods) } else { 0 };
         for at in 0..pods {
             let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
             let on = (at < running).then(|| chance.pick(&names));
-            yaml += &pod(&format!("{gang}-{at}"), cpu, Some(gang), on);
+            let cpu = alike.unwrap_or_else(|| chance.pick(&["1", "2", "3"]));
+            let member = pod(&format!("{gang}-{at}"), cpu, Some(gang), on);
+            yaml += &match on.is_none() && chance.one_in(5) {
+                true => member
+                    .replace("spec: {", &format!("spec: {{schedulingGates: [{{name: {GATE}}}], ")),
+                false => member,
+            };
         }
     }
     for (at, name) in nodes.iter().enumerate() {
@@ -73,30 +82,43 @@ fn any_world(seed: u64) -> World {
     world(&yaml)
 }
 
-fn verdict(world: &mut World, group: &GroupKey) -> Option<Verdict> {
-    let decision = plan(world, &options()).decision;
-    decision.verdicts.into_iter().find(|(of, _)| of == group).map(|(_, verdict)| verdict)
+/// Of whom a cure is asked: of a group of which so many pods get a place, or of one of its pods.
+type For<'a> = (&'a GroupKey, Whom<'a>);
+
+#[derive(Clone, Copy)]
+enum Whom<'a> {
+    Group(usize),
+    Pod(&'a str),
 }
 
-/// Whether an edit does what it promises, in a clone of the world.
-fn works(world: &World, group: &GroupKey, edit: &Edit) -> bool {
+/// The pods of a group that get a place.
+fn placed(world: &mut World, group: &GroupKey) -> BTreeSet<String> {
+    let name = group.to_string();
+    let plan = plan(world, &options());
+    let document = plan_document(world, &plan, &ViewOptions::default());
+    let of = |pod: &&PodView| pod.group.as_ref() == Some(&name) && pod.node.is_some();
+    document.pods.iter().filter(of).map(|pod| pod.name.clone()).collect()
+}
+
+/// Whether an edit places the pod, or more of the group than is placed, in a clone of the world.
+fn works(world: &World, (group, pod): For<'_>, edit: &Edit) -> bool {
     let mut fork = world.clone();
     if fork.edit(edit, "default").is_err() {
         return false;
     }
-    let aim = match verdict(&mut world.clone(), group) {
-        Some(Verdict::Placed { .. }) => Aim::Whole,
-        Some(Verdict::Waits(_) | Verdict::Refused(_) | Verdict::GaveUp(..)) | None => Aim::Start,
-    };
-    verdict(&mut fork, group).is_none_or(|verdict| helps(edit, aim, &verdict))
+    let then = placed(&mut fork, group);
+    match pod {
+        Whom::Pod(pod) => then.contains(pod),
+        Whom::Group(now) => then.len() > now,
+    }
 }
 
 /// A cure that works, and of which one unit less does not.
-fn holds((world, group): (&World, &GroupKey), cure: &str, context: &str) -> Edit {
+fn holds(world: &World, of: For<'_>, cure: &str, context: &str) -> Edit {
     let edit = edit(cure);
-    assert!(works(world, group, &edit), "{context} does not help");
+    assert!(works(world, of, &edit), "{context} does not help");
     if let Some(less) = less(&edit) {
-        assert!(!works(world, group, &less), "{context}, and {less} does");
+        assert!(!works(world, of, &less), "{context}, and {less} does");
     }
     edit
 }
@@ -124,25 +146,28 @@ fn less(of: &Edit) -> Option<Edit> {
 }
 
 /// By kind what there is, looked for by trying all: the fewest nodes, the most pods of a minimum, and
-/// whether it helps to require no rack.
-fn brute(world: &mut World, group: &GroupKey) -> BTreeMap<&'static str, u32> {
+/// whether it helps to require no rack, and to lift a gate.
+fn brute(world: &World, of: For<'_>) -> BTreeMap<&'static str, u32> {
     let mut found = BTreeMap::new();
+    let (group, _) = of;
     let names: Vec<String> = (0..5).map(|n| format!("n{n}")).collect();
     let more = (1..=NODES_MAX).find(|count| {
         let with = |name: &String| Edit::AddNodes { count: *count, like: name.clone() };
-        names.iter().any(|name| works(world, group, &with(name)))
+        names.iter().any(|name| works(world, of, &with(name)))
     });
     found.extend(more.map(|count| ("nodes", count)));
-    let starts = matches!(verdict(world, group), Some(Verdict::Placed { .. }));
     let object = format!("podgroup/{}", group.object.name);
     let fewer = (1..8).rev().find(|count| {
         // What asks for no less than now is no change.
         let least = edit(&format!("set {object} minimum to {count}"));
-        *count < minimum(world, group) && works(world, group, &least)
+        *count < minimum(world, group) && works(world, of, &least)
     });
-    found.extend(fewer.filter(|_| !starts).map(|count| ("minimum", count)));
+    found.extend(fewer.map(|count| ("minimum", count)));
     let relaxed = edit(&format!("relax {object} topology example.com/rack"));
-    found.extend(works(world, group, &relaxed).then_some(("relax", 1)));
+    found.extend(works(world, of, &relaxed).then_some(("relax", 1)));
+    let ungated =
+        (0..4).map(|at| edit(&format!("relax pod/{}-{at} gate {GATE}", group.object.name)));
+    found.extend(ungated.into_iter().any(|edit| works(world, of, &edit)).then_some(("gate", 1)));
     found
 }
 
@@ -161,56 +186,82 @@ fn minimum(world: &World, group: &GroupKey) -> u32 {
     }
 }
 
+/// The cures that are named for a group or a pod of it, by kind; each holds.
+fn named(
+    world: &World,
+    of: For<'_>,
+    cures: &[CureView],
+    context: &str,
+) -> BTreeMap<&'static str, u32> {
+    let mut named: BTreeMap<&'static str, u32> = BTreeMap::new();
+    for cure in cures {
+        let context = format!("{context}: {}", cure.edit);
+        match &holds(world, of, &cure.edit, &context) {
+            Edit::AddNodes { count, .. } => named.insert("nodes", *count),
+            Edit::Set { what: Setting::Minimum(of), .. } => named.insert("minimum", of.count),
+            Edit::Relax { what: Relaxation::Topology(_), .. } => named.insert("relax", 1),
+            Edit::Relax { what: Relaxation::Gate(_), .. } => named.insert("gate", 1),
+            Edit::Without { objects } => {
+                let own = format!("{}-", of.0.object.name);
+                let spared = objects.iter().all(|o| !o.name.starts_with(&own));
+                assert!(spared, "{context} ends its own");
+                named.insert("without", 1)
+            }
+            Edit::Heal { .. } | Edit::Relax { .. } | Edit::Set { .. } => named.insert("other", 1),
+        };
+    }
+    named
+}
+
 #[test]
 fn a_cure_of_a_gang_works_and_can_spare_nothing() {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut groups = 0;
-    for seed in 0..150 {
+    let (mut groups, mut pods) = (0, 0);
+    let mut check = |world: &World, of: For<'_>, cures: &[CureView], context: &str| {
+        let found = named(world, of, cures, context);
+        let there_are = brute(world, of);
+        for kind in ["nodes", "minimum", "relax", "gate"] {
+            assert_eq!(found.get(kind), there_are.get(kind), "{context}: {kind}: {cures:?}");
+        }
+        for kind in found.into_keys() {
+            *counts.entry(kind).or_default() += 1;
+        }
+    };
+    for seed in 0..80 {
         let mut world = any_world(seed);
         let said = document(&mut world);
-        for name in ["a", "b"] {
-            let group = format!("podgroup/{name}");
-            let of = |pod: &&PodView| {
-                pod.group.as_ref() == Some(&group) && pod.verdict.as_str() != "placed"
-            };
-            let Some(pod) = said.pods.iter().find(of) else { continue };
-            let mut decided = plan(&mut world, &options()).decision.verdicts.into_iter();
-            let key = decided.find(|(key, _)| *key.object.name == *name).expect("a verdict").0;
+        let decided = plan(&mut world, &options()).decision.verdicts;
+        for group in said.groups.iter().filter(|group| group.short > 0) {
+            let key = decided.iter().find(|(key, _)| *key.object.name == *group.name);
+            let key = &key.expect("a verdict").0;
             groups += 1;
-            let mut named: BTreeMap<&'static str, u32> = BTreeMap::new();
-            for cure in &pod.cures {
-                let context = format!("seed {seed}: {group}: {}", cure.edit);
-                let edit = holds((&world, &key), &cure.edit, &context);
-                match &edit {
-                    Edit::AddNodes { count, .. } => named.insert("nodes", *count),
-                    Edit::Set { what: Setting::Minimum(of), .. } => {
-                        named.insert("minimum", of.count)
+            let now = placed(&mut world.clone(), key).len();
+            check(&world, (key, Whom::Group(now)), &group.cures, &format!("seed {seed}: {key}"));
+            let name = key.to_string();
+            let open = |pod: &&PodView| pod.group.as_ref() == Some(&name) && pod.node.is_none();
+            for pod in said.pods.iter().filter(open) {
+                let (of, context) =
+                    ((key, Whom::Pod(&pod.name)), format!("seed {seed}: {}", pod.name));
+                // One that is like the first may need more.
+                match pod.notes.is_empty() {
+                    true => check(&world, of, &pod.cures, &context),
+                    false => {
+                        named(&world, of, &pod.cures, &context);
+                        assert!(
+                            pod.notes[0].contains("which is like it and comes first"),
+                            "{context}"
+                        );
+                        let alone = why(&mut world, &format!("pod/{}", pod.name));
+                        check(&world, of, &alone.pods[0].cures, &format!("{context} alone"));
                     }
-                    Edit::Relax { what: Relaxation::Topology(_), .. } => named.insert("relax", 1),
-                    Edit::Without { objects } => {
-                        let own = format!("{name}-");
-                        let spared = objects.iter().all(|o| !o.name.starts_with(&own));
-                        assert!(spared, "{context} ends its own");
-                        named.insert("without", 1)
-                    }
-                    Edit::Heal { .. } | Edit::Relax { .. } | Edit::Set { .. } => {
-                        named.insert("other", 1)
-                    }
-                };
-            }
-            let there_are = brute(&mut world, &key);
-            for kind in ["nodes", "minimum", "relax"] {
-                let context = format!("seed {seed}: {group}: {kind}: {:?}", pod.cures);
-                assert_eq!(named.get(kind), there_are.get(kind), "{context}");
-            }
-            for kind in named.into_keys() {
-                *counts.entry(kind).or_default() += 1;
+                }
+                pods += 1;
             }
         }
     }
-    println!("{groups} gangs of 150 worlds; cures by kind: {counts:?}");
-    for kind in ["nodes", "minimum", "relax", "without"] {
-        assert!(counts.get(kind).is_some_and(|count| *count >= 5), "{kind}: {counts:?}");
+    println!("{groups} gangs and {pods} pods of 80 worlds; cures by kind: {counts:?}");
+    for kind in ["nodes", "minimum", "relax", "without", "gate"] {
+        assert!(counts.get(kind).is_some_and(|count| *count >= 8), "{kind}: {counts:?}");
     }
 }
 
@@ -283,9 +334,9 @@ fn world_of_parts(seed: u64) -> (World, &'static str, Vec<Least>) {
 
 /// What there is for such a group, looked for by trying all: the fewest nodes, each number that is low enough,
 /// and the smallest set of other pods to end.
-fn brute_parts(world: &World, key: &GroupKey, all: &[Least]) -> BTreeMap<String, u32> {
+fn brute_parts(world: &World, of: For<'_>, all: &[Least]) -> BTreeMap<String, u32> {
     let mut found = BTreeMap::new();
-    let helps = |text: &str| works(world, key, &edit(text));
+    let helps = |text: &str| works(world, of, &edit(text));
     let more = (1..=NODES_MAX).find(|count| {
         ["n0", "n1"].iter().any(|like| helps(&format!("+{count} nodes like {like}")))
     });
@@ -307,21 +358,17 @@ fn a_cure_of_a_group_of_which_not_all_parts_must_start_works_and_can_spare_nothi
     for seed in 0..120 {
         let (mut world, group, all) = world_of_parts(seed);
         let said = document(&mut world);
-        let of = |pod: &&PodView| {
-            pod.group.as_deref() == Some(group) && pod.verdict.as_str() != "placed"
-        };
-        let Some(pod) = said.pods.iter().find(of) else { continue };
+        let of =
+            |view: &&GroupView| format!("{}/{}", view.kind, view.name) == group && view.short > 0;
+        let Some(view) = said.groups.iter().find(of) else { continue };
         let decided = plan(&mut world, &options()).decision.verdicts;
         let own = decided.into_iter().find(|(key, _)| *key.object.name == *"serve");
-        let (key, verdict) = own.expect("a verdict");
-        // Of one that has started all are to be placed; that is the other test's.
-        if matches!(verdict, Verdict::Placed { .. }) {
-            continue;
-        }
+        let (key, _) = own.expect("a verdict");
+        let of_group = (&key, Whom::Group(placed(&mut world.clone(), &key).len()));
         let mut named: BTreeMap<String, u32> = BTreeMap::new();
-        for cure in &pod.cures {
+        for cure in &view.cures {
             let context = format!("seed {seed}: {group}: {}", cure.edit);
-            let edit = holds((&world, &key), &cure.edit, &context);
+            let edit = holds(&world, of_group, &cure.edit, &context);
             let (kind, size) = match &edit {
                 Edit::AddNodes { count, .. } => ("nodes".to_owned(), *count),
                 Edit::Without { objects } => {
@@ -344,8 +391,8 @@ fn a_cure_of_a_group_of_which_not_all_parts_must_start_works_and_can_spare_nothi
             *counts.entry(short.unwrap_or("minimum")).or_default() += 1;
             named.insert(kind, size);
         }
-        let there_are = brute_parts(&world, &key, &all);
-        assert_eq!(named, there_are, "seed {seed}: {group}: {:?}", pod.cures);
+        let there_are = brute_parts(&world, of_group, &all);
+        assert_eq!(named, there_are, "seed {seed}: {group}: {:?}", view.cures);
     }
     println!("cures of groups of parts by kind: {counts:?}");
     for kind in ["nodes", "minimum", "without"] {

@@ -264,7 +264,7 @@ fn ask(recorded: &Value, policy: Policy) -> Asked {
     broken.extend(writes.into_iter().map(|violation| violation.message).filter(counts));
     let pod = Scoped { namespace: Name::new("default"), name: Name::new("asks") };
     let pod = GroupKey { object: pod, kind: Name::new("pod") };
-    let report = why(&mut world, &pod, &options).expect("the pod waits");
+    let report = why(&mut world, &pod, None, &options).expect("the pod waits");
     let checks = report.nodes.iter().flat_map(|node| &node.checks);
     let over =
         !report.object.is_empty() || checks.clone().any(|(_, status, _)| *status == Status::Error);

@@ -83,18 +83,19 @@ impl Engine {
         Trial::new(&mut self.state, Some(&mut self.caches), policy, now, effort).decide()
     }
 
-    /// The whole account for one group, as of its turn. None if the group is not pending.
+    /// The whole account for one group, as of its turn: nodes as the first opening of this role finds them,
+    /// else as its first does. None if the group is not pending.
     pub fn probe(
         &mut self,
         policy: &Policy,
-        group: &GroupKey,
+        (group, role): (&GroupKey, Option<u16>),
         now: Timestamp,
         effort: Effort,
     ) -> Option<Report> {
-        Trial::new(&mut self.state, Some(&mut self.caches), policy, now, effort).probe(group)
+        Trial::new(&mut self.state, Some(&mut self.caches), policy, now, effort).probe(group, role)
     }
 
-    /// What one node is to every pending group, each as of its turn and in queue order. One pass,
+    /// What one node is to every pending group, role by role, each as of its turn and in queue order. One pass,
     /// whatever the number of groups: of other nodes no more is worked out than a decision needs.
     pub fn probe_node(
         &mut self,

@@ -10,15 +10,19 @@ use crate::name::{GroupKey, NodeKey};
 use crate::policy::{DeviceOrder, NodeOrder};
 use crate::reason::Reason;
 
+/// What stands before any node is looked at, and what nodes are.
+type Look = (Vec<(Reason, Example)>, Vec<NodeReport>);
+
 impl Trial<'_> {
-    /// Places the groups that go before, then looks at every node for this one's first opening.
-    pub(super) fn probe(mut self, group: &GroupKey) -> Option<Report> {
+    /// Places the groups that go before, then looks at every node for the first opening of a role of this one,
+    /// or for its first.
+    pub(super) fn probe(mut self, group: &GroupKey, role: Option<u16>) -> Option<Report> {
         let order: Vec<u32> = self.state.pending.values().copied().collect();
         let mut report = None;
         for slot in order {
             let key = self.state.groups.key(slot).clone();
             if key == *group {
-                report = self.report(&key, slot);
+                report = self.report(&key, slot, role);
                 break;
             }
             self.group(&key, slot);
@@ -26,8 +30,8 @@ impl Trial<'_> {
         report
     }
 
-    /// Looks at one node for each group in turn, in one pass over the queue: for its first opening,
-    /// or where the group is placed in part, for what is missing of it.
+    /// Looks at one node for each group in turn, in one pass over the queue: for the first opening of each of
+    /// its roles, or where the group is placed in part, for the last.
     pub(super) fn probe_node(mut self, node: &NodeKey) -> Vec<Report> {
         let nodes: Vec<u32> = self.state.nodes.slot(node).into_iter().collect();
         let order: Vec<u32> = self.state.pending.values().copied().collect();
@@ -35,27 +39,47 @@ impl Trial<'_> {
         for slot in order {
             let key = self.state.groups.key(slot).clone();
             let openings = self.openings(slot);
-            let Some(last) = openings.len().checked_sub(1) else { continue };
-            let (mut object, mut looked) = self.look(slot, &openings, 0, &nodes);
-            let only = self.only(slot, &openings[0]);
+            let ends = ends_by_role(&openings);
+            let first: Vec<usize> = ends.iter().map(|(first, _)| *first).collect();
+            let mut looks = self.look_for(slot, &openings, &first, &nodes);
             let verdict = self.group(&key, slot);
             if matches!(verdict, Verdict::Placed { short: Some(_), .. }) {
-                (object, looked) = self.look(slot, &openings, last, &nodes);
+                let last: Vec<usize> = ends.iter().map(|(_, last)| *last).collect();
+                looks = self.look_for(slot, &openings, &last, &nodes);
             }
-            reports.push(Report { group: key, verdict, object, only, nodes: looked, choice: None });
+            let all = looks.into_iter().zip(first);
+            reports.extend(all.map(|((object, nodes), at)| Report {
+                group: key.clone(),
+                role: openings[at].role,
+                verdict: verdict.clone(),
+                object,
+                only: self.only(slot, &openings[at]),
+                nodes,
+                choice: None,
+            }));
         }
         reports
     }
 
-    fn report(&mut self, key: &GroupKey, slot: u32) -> Option<Report> {
+    fn report(&mut self, key: &GroupKey, slot: u32, role: Option<u16>) -> Option<Report> {
         let openings = self.openings(slot);
-        let opening = openings.first()?;
+        let of_role = openings.iter().position(|opening| Some(opening.role) == role);
+        let at = of_role.unwrap_or_default();
+        let opening = openings.get(at)?;
         let all = self.ranks.slots().to_vec();
-        let (object, nodes) = self.look(slot, &openings, 0, &all);
+        let (object, nodes) = self.look(slot, opening, &all);
         let choice = if object.is_empty() { self.choice(slot, opening, &nodes) } else { None };
         let only = self.only(slot, opening);
         let verdict = self.group(key, slot);
-        Some(Report { group: key.clone(), verdict, object, only, nodes, choice })
+        Some(Report {
+            group: key.clone(),
+            role: opening.role,
+            verdict,
+            object,
+            only,
+            nodes,
+            choice,
+        })
     }
 
     /// The nodes that an opening's request names.
@@ -98,16 +122,20 @@ impl Trial<'_> {
         Some(Choice { best, equal, second, elsewhere })
     }
 
-    /// What stands before any node is looked at, and these nodes, for one of the openings.
-    fn look(
+    /// The same for some of these openings.
+    fn look_for(
         &mut self,
         slot: u32,
         openings: &[Opening],
-        at: usize,
+        some: &[usize],
         on: &[u32],
-    ) -> (Vec<(Reason, Example)>, Vec<NodeReport>) {
+    ) -> Vec<Look> {
+        some.iter().map(|at| self.look(slot, &openings[*at], on)).collect()
+    }
+
+    /// What stands before any node is looked at, and these nodes, for an opening.
+    fn look(&mut self, slot: u32, opening: &Opening, on: &[u32]) -> Look {
         let mut object: Vec<(Reason, Example)> = Vec::new();
-        let opening = &openings[at];
         if let Some(fault) = self.state.groups.at(slot).kept_out(opening.role, opening.before) {
             object.push(*claims::object(fault.reason, &fault.subject, &fault.detail));
         }
@@ -149,4 +177,16 @@ impl Trial<'_> {
             checks: failing.iter().map(|f| (f.reason, f.status, self.example(f, node))).collect(),
         }
     }
+}
+
+/// The first and the last opening of each role, role by role.
+fn ends_by_role(openings: &[Opening]) -> Vec<(usize, usize)> {
+    let mut ends: Vec<(usize, usize)> = Vec::new();
+    for (at, opening) in openings.iter().enumerate() {
+        match ends.last_mut() {
+            Some((first, last)) if openings[*first].role == opening.role => *last = at,
+            Some(_) | None => ends.push((at, at)),
+        }
+    }
+    ends
 }

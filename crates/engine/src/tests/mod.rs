@@ -63,7 +63,7 @@ fn plain(decision: Decision) -> Decision {
 }
 
 fn probes(engine: &mut Engine, policy: &Policy, groups: &[GroupKey]) -> Vec<Option<crate::Report>> {
-    groups.iter().map(|g| engine.probe(policy, g, NOW, Effort::default())).collect()
+    groups.iter().map(|g| engine.probe(policy, (g, None), NOW, Effort::default())).collect()
 }
 
 /// Says where two decisions part.

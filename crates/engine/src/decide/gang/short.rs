@@ -50,6 +50,8 @@ pub(super) struct Nearest {
     /// There is no place that it may be in.
     nowhere: bool,
     fit: u32,
+    /// More may fit there in another arrangement.
+    at_least: bool,
     /// Members that run already.
     running: u32,
     /// Role of the first that finds no seat.
@@ -68,6 +70,7 @@ impl Trial<'_> {
         spans: &Spans<'_>,
     ) -> (Nearest, Seats) {
         let start = self.mark();
+        let at_least = !self.fits_are_counted(slot, openings, spans);
         let mut best: Option<(Nearest, Seats)> = None;
         for place in self.roomiest(slot, openings, spans) {
             let seats = self.as_many_as_fit(slot, openings, &mut spans.clone(), &place);
@@ -80,7 +83,8 @@ impl Trial<'_> {
                 let segment = next.as_ref().and_then(|next| self.segment(slot, next, spans));
                 let running = spans.seats();
                 let (place, nowhere) = (place.name, false);
-                best = Some((Nearest { place, nowhere, fit, running, role, segment, why }, seats));
+                let near = Nearest { place, nowhere, fit, at_least, running, role, segment, why };
+                best = Some((near, seats));
             }
             self.roll_back(start);
         }
@@ -91,7 +95,8 @@ impl Trial<'_> {
             let why = openings.first().map(|next| self.stands_in_the_way(slot, next));
             let role = openings.first().map_or(0, |next| next.role);
             let (running, segment) = (spans.seats(), None);
-            let near = Nearest { place: None, nowhere, fit: 0, running, role, segment, why };
+            let (place, fit, at_least) = (None, 0, false);
+            let near = Nearest { place, nowhere, fit, at_least, running, role, segment, why };
             (near, vec![None; openings.len()])
         })
     }
@@ -122,6 +127,7 @@ impl Trial<'_> {
                 let segment = near.segment.clone().filter(|_| near.fit >= most);
                 let facts = GroupFacts {
                     fit,
+                    at_least: near.at_least,
                     running,
                     of,
                     place,
@@ -376,6 +382,14 @@ impl Trial<'_> {
             seats.extend(self.seat_some(slot, part, spans, nodes));
         }
         seats
+    }
+
+    /// Whether all of these are alike and counted, so that of no place more is to be had than is found.
+    fn fits_are_counted(&mut self, slot: u32, openings: &[Opening], spans: &Spans<'_>) -> bool {
+        let classes = classes(openings, |one, other| spans.alike(one, other));
+        let [only] = classes.as_slice() else { return false };
+        let apart = only.iter().any(|opening| self.stands_apart(opening));
+        !apart && self.class(slot, only).is_some_and(|class| self.is_countable(&class))
     }
 
     /// Seats as many of these members, which are alike, as find a seat. Where one finds none, only those
