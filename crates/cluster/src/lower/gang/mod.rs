@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use phalanx_engine::{
-    Admits, Change, Fault, Gate, Group, GroupKey, LevelRule, Member, Minimum, Name, PodKey, Reason,
-    Request, Role, Scoped, Shared, Since,
+    Admits, Change, Fault, Gate, Group, GroupKey, Member, Minimum, Name, PodKey, Reason, Request,
+    Role, Scoped, Shared, Since,
 };
 use phalanx_objects::scheduling::{Scheduling, SchedulingKind};
 use phalanx_objects::{Kind, ObjectRef};
@@ -31,6 +31,7 @@ use super::workload::{Marks, RoleRecord, Wish, WorkloadRecord};
 use super::{Lowering, Objects};
 use crate::finding::{Finding, Severity};
 use minima::{HalfPart, Minima};
+use rules::{Kept, Rules};
 use spec::Spec;
 use volcano::Subgroups;
 
@@ -84,7 +85,7 @@ pub(crate) struct Shown {
     /// Parts beyond those that started in part.
     halves: Vec<HalfPart>,
     /// Where it is to be, each rule with the field that says so.
-    rules: Vec<(LevelRule, Name)>,
+    rules: Vec<Kept>,
 }
 
 /// A role of a gang: pods that are alike.
@@ -279,14 +280,14 @@ impl Lowering {
             return;
         }
         let spec = self.spec_of(key, &drafts);
-        let (rules, labels, mut notes) = self.rules_of(key, &spec, &drafts, trees);
-        self.forget_labels(key, &old_labels, &labels);
+        let mut rules = self.rules_of(key, &spec, &drafts, trees);
+        self.forget_labels(key, &old_labels, &rules.labels);
         let priority = spec.priority.as_ref().map_or(priority, |from| self.priority(from).0);
         let minima = minima::minima(&spec, &drafts);
         let gates = gates(&drafts, &minima);
         let (roles, whole) = self.roles_with_minima(&spec, &minima, &drafts);
         let group = Group {
-            rules: rules.iter().map(|(rule, _)| rule.clone()).collect(),
+            rules: rules.kept.iter().map(|kept| kept.rule.clone()).collect(),
             minimum: if whole || !spec.is_each { Minimum::Gang } else { Minimum::Each },
             parts: minima.parts.clone(),
             gate: if gates.is_empty() { Gate::Open } else { Gate::Gated(gates) },
@@ -301,8 +302,8 @@ impl Lowering {
                 self.shown.gang_of.insert(pod.clone(), key.clone());
             }
         }
-        notes.extend(spec.notes.iter().cloned());
-        let shown = self.shown_gang(key, (rules, labels, notes), (spec, minima), drafts);
+        rules.notes.extend(spec.notes.iter().cloned());
+        let shown = self.shown_gang(key, rules, (spec, minima), drafts);
         self.shown.gangs.insert(key.clone(), shown);
     }
 
@@ -310,7 +311,7 @@ impl Lowering {
     fn shown_gang(
         &self,
         key: &GroupKey,
-        (rules, labels, mut notes): (Vec<(LevelRule, Name)>, BTreeSet<Name>, Vec<Note>),
+        Rules { kept: rules, labels, mut notes, told: of_others }: Rules,
         (spec, minima): (Spec, Minima),
         drafts: Vec<Draft>,
     ) -> Shown {
@@ -319,6 +320,7 @@ impl Lowering {
         notes.extend(odd::merged(key, &drafts));
         notes.extend(self.unnumbered_slices(&drafts));
         let mut told = spec.told;
+        told.extend(of_others);
         told.extend(self.strays(key, &drafts));
         let Minima { needed, halves, .. } = minima;
         Shown {
@@ -704,14 +706,18 @@ impl Lowering {
         for (key, shown) in &self.shown.gangs {
             let Some(about) = &shown.about else { continue };
             let source = self.header(about).map(|header| header.source.clone()).unwrap_or_default();
-            let mut notes = shown.notes.clone();
-            notes.extend(self.broken(shown));
-            notes.extend(self.unknown_levels(shown));
+            let (mut notes, mut told) = (shown.notes.clone(), shown.told.clone());
+            for (object, note) in self.broken(shown).into_iter().chain(self.unknown_levels(shown)) {
+                match object {
+                    Some(object) => told.push((object, note)),
+                    None => notes.push(note),
+                }
+            }
             if shown.is_absent {
                 notes.extend(self.undeclared_note(key, &kinds));
             }
             all.extend(findings(about, &source, notes));
-            for (object, note) in &shown.told {
+            for (object, note) in &told {
                 let source = self.header(object).map(|header| header.source.clone());
                 all.extend(findings(object, &source.unwrap_or_default(), vec![note.clone()]));
             }

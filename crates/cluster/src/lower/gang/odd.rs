@@ -10,12 +10,16 @@ use super::super::Lowering;
 use super::super::forest::{CLIQUE, Source, Tree};
 use super::super::slice::Note;
 use super::super::workload::{LevelName, Marks, RoleRecord, TOGETHER, UNDECLARED, Wish};
+use super::rules::Kept;
 use super::{Draft, Shown};
 use crate::finding::Severity;
 use crate::words;
 
 /// Most members that are named.
 const NAMED_MAX: usize = 6;
+
+/// What there is to say of a rule, and the object that it is said of, where that is not the gang's.
+type OfRule = (Option<ObjectRef>, Note);
 
 /// What its marks say that does not go together, once each.
 pub(super) fn notes(drafts: &[Draft]) -> Vec<Note> {
@@ -77,23 +81,25 @@ fn is_of_slices(field: &Name) -> bool {
 }
 
 /// Slices that are to be in one domain of a wider level than all pods of their template.
-fn inverted(shown: &Shown) -> Vec<Note> {
+fn inverted(shown: &Shown) -> Vec<OfRule> {
     let of_set = |field: &Name| {
         let field = field.as_str();
         field.contains("podset-required-topology") || field.contains("podset-preferred-topology")
     };
     let mut notes = Vec::new();
-    for (slices, field) in shown.rules.iter().filter(|(_, field)| is_of_slices(field)) {
-        let narrower = |(rule, other): &&(LevelRule, Name)| {
-            of_set(other)
+    let slices = shown.rules.iter().filter(|kept| is_of_slices(&kept.field));
+    for Kept { rule: slices, field, whose } in slices {
+        let narrower = |Kept { rule, field, .. }: &Kept| {
+            of_set(field)
                 && rule.roles == slices.roles
                 && rule.topology == slices.topology
                 && rule.level > slices.level
         };
-        if shown.rules.iter().any(|one| narrower(&one)) {
+        if shown.rules.iter().any(narrower) {
             let message = "Slices in domains of a wider level than the one that all pods of the template \
                            are to be in: Kueue does not place that. Here both are kept.";
-            notes.push((Severity::Warning, field.to_string(), message.to_owned()));
+            let note = (Severity::Warning, field.to_string(), message.to_owned());
+            notes.push((whose.object.clone(), note));
         }
     }
     notes
@@ -243,14 +249,14 @@ impl Lowering {
     /// How many pods are to be together in Kueue's slices of a gang, where it has any.
     pub(crate) fn slice_size(&self, key: &GroupKey) -> Option<u32> {
         let rules = &self.shown.gangs.get(key)?.rules;
-        rules.iter().filter(|(_, field)| is_of_slices(field)).find_map(|(rule, _)| rule.segment)
+        rules.iter().filter(|kept| is_of_slices(&kept.field)).find_map(|kept| kept.rule.segment)
     }
 
     /// Levels that the gang names, which no node has a label for and no topology: with the nearest that
     /// there is.
-    pub(super) fn unknown_levels(&self, shown: &Shown) -> Vec<Note> {
+    pub(super) fn unknown_levels(&self, shown: &Shown) -> Vec<OfRule> {
         let mut notes = inverted(shown);
-        for (rule, field) in &shown.rules {
+        for Kept { rule, field, whose } in &shown.rules {
             let Some(tree) = self.shown.trees.get(&rule.topology) else { continue };
             let Tree::Labels(Source::Group, labels) = tree else { continue };
             let Some(label) = labels.first() else { continue };
@@ -260,8 +266,8 @@ impl Lowering {
             let levels = self.levels_in_use();
             let names: Vec<String> = levels.iter().map(ToString::to_string).collect();
             let then = match rule.required {
-                true => "no pod of it is placed",
-                false => "the wish for it is passed over",
+                true => whose.not_placed(),
+                false => "the wish for it is passed over".to_owned(),
             };
             let instead = match names.as_slice() {
                 [] => "No other level is known.".to_owned(),
@@ -276,7 +282,7 @@ impl Lowering {
                 ),
                 _ => format!("No node has the label {label}, so that {then}. {instead}"),
             };
-            notes.push((severity, field.to_string(), message));
+            notes.push((whose.object.clone(), (severity, field.to_string(), message)));
         }
         notes
     }
@@ -294,14 +300,15 @@ impl Lowering {
         let mut found = Vec::new();
         for shown in self.shown.gangs.values() {
             let Some(about) = &shown.about else { continue };
-            for (rule, field) in &shown.rules {
+            for Kept { rule, field, whose } in &shown.rules {
                 let tree = self.shown.trees.get(&rule.topology);
                 let label = tree.and_then(|tree| match tree {
                     Tree::Labels(Source::Group, labels) => labels.first(),
                     Tree::Labels(Source::Object(_) | Source::Labels, _) | Tree::Places(_) => None,
                 });
                 if let Some(label) = label.filter(|label| !used.contains(*label)) {
-                    found.push((about.clone(), label.clone(), field.clone()));
+                    let object = whose.object.as_ref().unwrap_or(about);
+                    found.push((object.clone(), label.clone(), field.clone()));
                 }
             }
         }
@@ -309,10 +316,10 @@ impl Lowering {
     }
 
     /// Members that run in several domains where one is required for all of them.
-    pub(super) fn broken(&self, shown: &Shown) -> Vec<Note> {
-        let whole = |(rule, _): &&(LevelRule, Name)| rule.required && rule.segment.is_none();
+    pub(super) fn broken(&self, shown: &Shown) -> Vec<OfRule> {
+        let whole = |kept: &&Kept| kept.rule.required && kept.rule.segment.is_none();
         let mut notes = Vec::new();
-        for (rule, field) in shown.rules.iter().filter(whole) {
+        for Kept { rule, field, whose } in shown.rules.iter().filter(whole) {
             let Some(tree) = self.shown.trees.get(&rule.topology) else { continue };
             let levels = tree.levels();
             let Some(level) = levels.get(usize::from(rule.level)) else { continue };
@@ -329,12 +336,13 @@ impl Lowering {
                 each.push(words::count(more as u64, "more", "more"));
             }
             let message = format!(
-                "All of it is required to be in one {level}, and its members run in {}: {}. What is \
+                "All of {} is required to be in one {level}, and its members run in {}: {}. What is \
                  placed can't mend that.",
+                whose.it(),
                 domains.len(),
                 words::list(&each)
             );
-            notes.push((Severity::Warning, field.to_string(), message));
+            notes.push((whose.object.clone(), (Severity::Warning, field.to_string(), message)));
         }
         notes
     }

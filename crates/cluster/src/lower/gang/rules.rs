@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use phalanx_engine::{GroupKey, LevelRule, Name, Scoped, TopologyKey};
+use phalanx_objects::ObjectRef;
 use phalanx_objects::scheduling::{Scheduling, SchedulingKind};
 
 use super::super::Lowering;
@@ -11,49 +12,102 @@ use super::super::forest::{CLIQUE, Trees};
 use super::super::record::PodClaimSource;
 use super::super::slice::Note;
 use super::super::workload::{LevelName, Wish};
-use super::Draft;
-use super::spec::Spec;
+use super::spec::{Part, Spec};
+use super::{Draft, Told};
 use crate::finding::Severity;
 
+/// A rule, and who says it.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) rule: LevelRule,
+    pub(super) field: Name,
+    pub(super) whose: Whose,
+}
+
+/// Of whom a rule is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Whose {
+    /// The object that says it, where it is not the gang's.
+    pub(super) object: Option<ObjectRef>,
+    /// The part that it is about, where that has no object.
+    pub(super) part: Option<Name>,
+}
+
+impl Whose {
+    fn of(part: &Part) -> Self {
+        let name = part.names.first().filter(|_| part.object.is_none());
+        Self { object: part.object.clone(), part: name.cloned() }
+    }
+
+    /// What it is said of, in the words of its object.
+    pub(super) fn it(&self) -> String {
+        self.part.as_ref().map_or_else(|| "it".to_owned(), |part| format!("its subgroup {part}"))
+    }
+
+    /// What becomes of it where a level is required that is not there.
+    pub(super) fn not_placed(&self) -> String {
+        format!("no pod of {} is placed", self.it())
+    }
+}
+
+/// The rules of a gang.
+#[derive(Default)]
+pub(super) struct Rules {
+    pub(super) kept: Vec<Kept>,
+    /// Labels that they name as levels.
+    pub(super) labels: BTreeSet<Name>,
+    /// What is wrong with them.
+    pub(super) notes: Vec<Note>,
+    /// What is wrong with those of other objects.
+    pub(super) told: Vec<Told>,
+}
+
 impl Lowering {
-    /// The rules of a gang, the labels that they name as levels, and what is wrong with them.
+    /// The rules of a gang.
     pub(super) fn rules_of(
         &self,
         key: &GroupKey,
         spec: &Spec,
         drafts: &[Draft],
         trees: &Trees,
-    ) -> (Vec<(LevelRule, Name)>, BTreeSet<Name>, Vec<Note>) {
-        let mut found: Vec<(Vec<u16>, Wish)> = Vec::new();
+    ) -> Rules {
+        let mut found: Vec<(Vec<u16>, Wish, Whose)> = Vec::new();
         let all = |is: &dyn Fn(&Draft) -> bool| -> Vec<u16> {
             let at = drafts.iter().enumerate().filter(|(_, draft)| is(draft));
             at.filter_map(|(at, _)| u16::try_from(at).ok()).collect()
         };
-        found.extend(spec.wishes.iter().map(|wish| (Vec::new(), wish.clone())));
+        let of_gang = Whose::default;
+        found.extend(spec.wishes.iter().map(|wish| (Vec::new(), wish.clone(), of_gang())));
         for part in &spec.parts {
             let roles = all(&|draft| draft.is_of(&part.names));
             if !roles.is_empty() {
-                found.extend(part.wishes.iter().map(|wish| (roles.clone(), wish.clone())));
+                let wishes = part.wishes.iter();
+                found.extend(wishes.map(|wish| (roles.clone(), wish.clone(), Whose::of(part))));
             }
         }
         for draft in drafts {
             let same = |other: &Draft| alike(draft, other);
-            found.extend(draft.wishes().iter().map(|wish| (all(&same), wish.clone())));
+            let wishes = draft.wishes().iter();
+            found.extend(wishes.map(|wish| (all(&same), wish.clone(), of_gang())));
         }
-        found.extend(self.clique_wish(key, drafts));
-        let mut rules: Vec<(LevelRule, Name)> = Vec::new();
-        let (mut labels, mut notes) = (BTreeSet::new(), Vec::new());
-        for (roles, wish) in found {
+        let clique = self.clique_wish(key, drafts);
+        found.extend(clique.map(|(roles, wish)| (roles, wish, of_gang())));
+        let mut rules = Rules::default();
+        for (roles, wish, whose) in found {
             let roles = if roles.len() == drafts.len() { Vec::new() } else { roles };
             let (topology, level) = match Self::level(trees, &wish.level) {
                 Ok(found) => found,
                 Err(error) => {
                     let then = match wish.required {
-                        true => "no pod of it is placed",
-                        false => "the wish is passed over",
+                        true => whose.not_placed(),
+                        false => "the wish is passed over".to_owned(),
                     };
                     let message = format!("The level can't be found, so that {then}: {error}.");
-                    notes.push((Severity::Error, wish.field.to_string(), message));
+                    let note = (Severity::Error, wish.field.to_string(), message);
+                    match &whose.object {
+                        Some(object) => rules.told.push((object.clone(), note)),
+                        None => rules.notes.push(note),
+                    }
                     if !wish.required {
                         continue;
                     }
@@ -62,7 +116,7 @@ impl Lowering {
                 }
             };
             if let LevelName::Label(label) = &wish.level {
-                labels.insert(label.clone());
+                rules.labels.insert(label.clone());
             }
             let rule = LevelRule {
                 topology,
@@ -71,11 +125,11 @@ impl Lowering {
                 roles: roles.into(),
                 segment: wish.segment,
             };
-            if !rules.iter().any(|(known, _)| *known == rule) {
-                rules.push((rule, wish.field.clone()));
+            if !rules.kept.iter().any(|known| known.rule == rule) {
+                rules.kept.push(Kept { rule, field: wish.field.clone(), whose });
             }
         }
-        (rules, labels, notes)
+        rules
     }
 
     /// Pods that share memory over NVLink are in one clique, which no claim says.

@@ -71,6 +71,8 @@ pub(super) struct Part {
     /// The unit that it is of, where there is a choice.
     pub(super) unit: Option<u16>,
     pub(super) wishes: Vec<Wish>,
+    /// The object that says all this, where that is not the gang's.
+    pub(super) object: Option<ObjectRef>,
 }
 
 impl Lowering {
@@ -223,6 +225,7 @@ impl Lowering {
             let mut notes = Vec::new();
             let min = below_minimum(of, *is_group, &mut notes);
             spec.told.extend(notes.into_iter().map(|note| (about.clone(), note)));
+            let object = Some(about);
             // Of a group without a gang policy one pod counts for what it is under.
             let min = min.or(Some(1).filter(|_| parent.is_some() || !spec.is_each));
             let names = match below.get(name).filter(|_| !is_group) {
@@ -230,7 +233,7 @@ impl Lowering {
                 None => vec![name.clone()],
             };
             let min = min.filter(|_| *is_group);
-            spec.parts.push(Part { names, min, unit: *unit, wishes: constraints(of) });
+            spec.parts.push(Part { names, min, unit: *unit, wishes: constraints(of), object });
         }
         spec
     }
@@ -429,7 +432,7 @@ fn kai(of: &phalanx_objects::scheduling::KaiPodGroup) -> Spec {
         };
         let min = min.filter(|_| is_leaf);
         let wishes = kai_wishes(sub.topology_constraint.as_ref(), &field);
-        parts.push(Part { names, min, unit: *unit, wishes });
+        parts.push(Part { names, min, unit: *unit, wishes, object: None });
     }
     let mut notes = Vec::new();
     let min = spec.min_member.map(|min| fewest(min, 0, "spec.minMember", &mut notes));
@@ -470,7 +473,8 @@ fn grove(of: &phalanx_objects::scheduling::PodGang) -> Spec {
         let field = format!("spec.podgroups[{at}].topologyConstraint.packConstraint");
         let wishes = grove_wishes(group.topology_constraint.as_ref(), &field);
         let names = vec![Name::new(&group.name)];
-        parts.push(Part { names, min: number(Some(group.min_replicas)), wishes, unit: None });
+        let min = number(Some(group.min_replicas));
+        parts.push(Part { names, min, wishes, ..Part::default() });
     }
     for (at, config) in spec.topology_constraint_group_configs.iter().enumerate() {
         let field = format!("spec.topologyConstraintGroupConfigs[{at}].topologyConstraint");

@@ -256,6 +256,7 @@ fn by_labels(spec: &VolcanoPodGroupSpec, min: u32, drafts: &[Draft]) -> Spec {
                 min: Some(policy.size),
                 unit: at.and_then(|at| units.of.get(at).copied().flatten()),
                 wishes: wish(policy.of, policy.at).into_iter().collect(),
+                object: None,
             });
         }
     }
