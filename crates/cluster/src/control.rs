@@ -15,6 +15,7 @@ mod rivals;
 mod shadow;
 mod start;
 mod tell;
+mod timers;
 mod watch;
 mod write;
 
@@ -33,6 +34,7 @@ use flight::Flight;
 use rivals::Rivals;
 use shadow::Shadow;
 use tell::Tellings;
+use timers::Timers;
 use watch::Watch;
 
 pub use write::{
@@ -52,11 +54,15 @@ pub struct ControlOptions {
     pub effort: Effort,
     /// Decides, writes nothing, and tells where what the cluster does differs.
     pub shadow: bool,
-    /// The reign of this leader: higher than that of every earlier one of the same scheduler.
+    /// The reign of this leader. It is made higher than that of every earlier one of the same scheduler, by
+    /// the Placements that stand on the board when it begins.
     pub epoch: i64,
     /// How long a group that starts whole may take from its first binding until all that it needs run,
     /// in milliseconds. After it the group is released whole.
     pub start_within_millis: i64,
+    /// How long a seat may wait for others before its pod is bound, in milliseconds: for a volume to be made,
+    /// for devices to be prepared. After it the seat is given up. kube-scheduler waits ten minutes for either.
+    pub wait_within_millis: i64,
     /// How long to wait for the board to show what became of a write whose answer was lost, in
     /// milliseconds. After it the write is made again if it is still missing.
     pub lost_within_millis: i64,
@@ -78,6 +84,7 @@ impl ControlOptions {
             shadow: false,
             epoch: 0,
             start_within_millis: 60_000,
+            wait_within_millis: 600_000,
             lost_within_millis: 10_000,
             backoff_millis: (1_000, 60_000),
             kinds: kinds().collect(),
@@ -237,6 +244,10 @@ pub struct Controller {
     rivals: Rivals,
     air: Air,
     flights: BTreeMap<u64, Flight>,
+    /// Those of each group.
+    flights_of: BTreeMap<GroupKey, BTreeSet<u64>>,
+    /// When flights look again by themselves.
+    times: Timers<u64>,
     /// By object that flights read, those flights.
     readers: BTreeMap<ObjectRef, BTreeSet<u64>>,
     /// Flights that look again at the next occasion.
@@ -245,14 +256,20 @@ pub struct Controller {
     watching: BTreeSet<u64>,
     /// Groups that are left alone for a while after their writes failed.
     backoffs: BTreeMap<GroupKey, Backoff>,
+    /// When that is over.
+    backoff_ends: Timers<GroupKey>,
     /// Claims for extended resources: what of them a failed attempt has left is deleted.
     extended: BTreeSet<ObjectRef>,
-    /// Groups whose members went, so that their Placements may have no more to say.
-    emptied: BTreeSet<ObjectRef>,
+    /// Namespaces of pods that went, so that Placements there may have no more to say.
+    emptied: BTreeSet<String>,
+    /// Pods that are other than at the last step.
+    moved_pods: BTreeSet<PodKey>,
+    /// Placements that are other than before, or that a flight has left: nobody may be at work on them.
+    records: BTreeSet<ObjectRef>,
     told: Tellings,
     shadow: Shadow,
-    /// What stands on the board from before was taken up.
-    taken_up: bool,
+    /// Everything was listed once, and the reign is known.
+    reigns: bool,
     /// Something changed since the last decision.
     stale: bool,
     /// When the engine asked to be asked again.
@@ -288,15 +305,20 @@ impl Controller {
             rivals: Rivals::default(),
             air: Air::default(),
             flights: BTreeMap::new(),
+            flights_of: BTreeMap::new(),
+            times: Timers::default(),
             readers: BTreeMap::new(),
             restless: BTreeSet::new(),
             watching: BTreeSet::new(),
             backoffs: BTreeMap::new(),
+            backoff_ends: Timers::default(),
             extended: BTreeSet::new(),
             emptied: BTreeSet::new(),
+            moved_pods: BTreeSet::new(),
+            records: BTreeSet::new(),
             told: Tellings::default(),
             shadow: Shadow::default(),
-            taken_up: false,
+            reigns: false,
             stale: false,
             wake_at: None,
             flights_made: 0,
@@ -321,22 +343,23 @@ impl Controller {
     }
 
     fn act(&mut self, now: Timestamp) {
-        if !self.taken_up {
-            self.taken_up = true;
-            self.take_up();
+        if !self.reigns {
+            self.reigns = true;
+            self.begin_reign();
         }
         for object in self.air.expire(now) {
             self.wake_readers(&object);
         }
-        self.wake_flights(now);
+        self.wake_members();
+        self.restless.extend(self.times.due(now));
         self.drive(now);
-        let due = self.wake_at.is_some_and(|at| at <= now) || self.end_backoffs(now);
-        if self.stale || due {
+        let due = self.wake_at.is_some_and(|at| at <= now);
+        if self.end_backoffs(now) || self.stale || due {
             self.stale = false;
             self.choose(now);
             self.drive(now);
         }
-        self.sweep(now);
+        self.sweep();
         self.out.wake_at = self.next_wake(now);
     }
 
@@ -352,14 +375,20 @@ impl Controller {
 
     /// Ends the waits that are over. Whether there was one.
     fn end_backoffs(&mut self, now: Timestamp) -> bool {
-        let mut ended = false;
-        for backoff in self.backoffs.values_mut() {
-            if backoff.until <= now && backoff.until > Timestamp(i64::MIN) {
-                backoff.until = Timestamp(i64::MIN);
-                ended = true;
+        let ended = self.backoff_ends.due(now);
+        for group in &ended {
+            // How often it failed is kept as long as there is somebody to fail.
+            if self.world.lowering().group(group).is_none() {
+                self.backoffs.remove(group);
             }
         }
-        ended
+        !ended.is_empty()
+    }
+
+    /// Ends the wait of a group, and forgets that it failed.
+    fn forget_backoff(&mut self, group: &GroupKey) {
+        self.backoffs.remove(group);
+        self.backoff_ends.set(group, None);
     }
 
     /// Leaves a group alone for a while: each time twice as long, and a little more by its name, so that two
@@ -373,15 +402,12 @@ impl Controller {
         let spread = i64::try_from(flight::hash(&text) % 1000).unwrap_or_default();
         let millis = millis.saturating_add(millis.saturating_mul(spread) / 1000);
         backoff.until = Timestamp(now.0.saturating_add(millis));
+        self.backoff_ends.set(group, Some(backoff.until));
     }
 
     fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
-        let backoffs = self.backoffs.values().map(|backoff| backoff.until);
-        let deadlines =
-            self.flights.values().flat_map(|flight| [flight.deadline, flight.pause]).flatten();
-        let later = |at: &Timestamp| *at > now;
-        let all = self.wake_at.into_iter().chain(self.air.wake_at());
-        all.chain(backoffs).chain(deadlines).filter(later).min()
+        let all = [self.wake_at, self.air.wake_at(), self.backoff_ends.next(), self.times.next()];
+        all.into_iter().flatten().filter(|at| *at > now).min()
     }
 
     /// Gives out a write, unless one of the same object is under way.

@@ -58,6 +58,11 @@ impl Controller {
         }
         let is_extended = of.kind == Kind::ResourceClaim
             && object.metadata().annotations.contains_key(EXTENDED_CLAIM);
+        let other_uid = |known: &Object| known.metadata().uid != object.metadata().uid;
+        let known = self.world.objects().and_then(|objects| objects.get(&of));
+        if of.kind == Kind::Pod && known.is_some_and(other_uid) {
+            self.emptied.insert(of.namespace.clone());
+        }
         self.events_seen += 1;
         let source = Source { file: self.file.clone(), line: 0, ordinal: self.events_seen };
         self.world.absorb(ObjectEvent::Applied(Box::new(object), source));
@@ -89,6 +94,7 @@ impl Controller {
         } else if of.kind == Kind::Pod {
             let (namespace, name) = (Name::new(&of.namespace), Name::new(&of.name));
             self.told.pod_gone(&PodKey(Scoped { namespace, name }));
+            self.emptied.insert(of.namespace.clone());
         }
         self.moved(&of);
     }
@@ -106,15 +112,29 @@ impl Controller {
         self.air.news(of);
         self.wake_readers(of);
         if of.kind == Kind::Pod {
-            // Members of a gang that come, are bound or go renumber its roles.
-            let here = self.flights.iter().filter(|(_, flight)| {
-                flight.record.is_some() && *flight.group.object.namespace == *of.namespace
-            });
-            self.restless.extend(here.map(|(id, _)| *id));
-            self.emptied.insert(of.clone());
+            // Of one that goes only what was known of it so far tells the gang, of one that comes only what
+            // lowering finds out.
+            let pod = crate::lower::pod_key(&of.namespace, &of.name);
+            self.wake_gang_of(&pod);
+            self.moved_pods.insert(pod);
         }
         if of.kind == Kind::Placement {
             self.stale = true;
+            self.records.insert(of.clone());
+        }
+    }
+
+    /// Members of a gang that come, are bound or go renumber its roles: its flights look again.
+    pub(super) fn wake_members(&mut self) {
+        for pod in std::mem::take(&mut self.moved_pods) {
+            self.wake_gang_of(&pod);
+        }
+    }
+
+    fn wake_gang_of(&mut self, pod: &PodKey) {
+        let gang = self.world.lowering().gang_of(pod);
+        if let Some(flights) = gang.and_then(|gang| self.flights_of.get(gang)) {
+            self.restless.extend(flights);
         }
     }
 
@@ -157,6 +177,13 @@ impl Controller {
             && may_be_written
         {
             flight.touched.insert(write.target.clone());
+            if matches!(answer, Answer::Written(_)) {
+                flight.refusals = 0;
+                // Of a claim on a volume nothing is written but the node.
+                if write.target.kind == Kind::PersistentVolumeClaim {
+                    flight.selected.insert(write.target.clone());
+                }
+            }
         }
         match answer {
             Answer::Written(object) => {

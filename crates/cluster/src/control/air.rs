@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use phalanx_engine::Timestamp;
 use phalanx_objects::ObjectRef;
 
+use super::timers::Timers;
 use super::write::{Effect, EffectId};
 use crate::raise::Bind;
 
@@ -16,6 +17,8 @@ pub(super) struct Air {
     /// How many there are of each flight.
     of_flight: BTreeMap<u64, u32>,
     targets: BTreeMap<ObjectRef, EffectId>,
+    /// Of those that were answered and are not seen yet: when they are taken as not written.
+    late: Timers<EffectId>,
 }
 
 /// A write under way.
@@ -31,9 +34,8 @@ pub(super) struct InAir {
     pub deletes: bool,
     /// The version of the object when it was given out; none where there was none.
     version: Option<String>,
-    /// It was answered, and what became of it is seen when the object has another version, or is taken
-    /// as not written after this time.
-    shown_by: Option<Timestamp>,
+    /// It was answered, and what became of it is seen when the object has another version.
+    answered: bool,
 }
 
 impl Air {
@@ -56,7 +58,7 @@ impl Air {
             *self.of_flight.entry(flight).or_default() += 1;
         }
         self.targets.insert(target.clone(), effect.id);
-        let write = InAir { target, flight, bind, deletes, version, shown_by: None };
+        let write = InAir { target, flight, bind, deletes, version, answered: false };
         self.writes.insert(effect.id, write);
     }
 
@@ -68,6 +70,7 @@ impl Air {
     /// A write has come to its end.
     pub(super) fn land(&mut self, id: EffectId) {
         if let Some(write) = self.writes.remove(&id) {
+            self.late.set(&id, None);
             self.targets.remove(&write.target);
             if let Some(flight) = write.flight
                 && let Some(count) = self.of_flight.get_mut(&flight)
@@ -84,7 +87,8 @@ impl Air {
     pub(super) fn await_news(&mut self, id: EffectId, version: Option<&str>, until: Timestamp) {
         let Some(write) = self.writes.get_mut(&id) else { return };
         if write.version.as_deref() == version {
-            write.shown_by = Some(until);
+            write.answered = true;
+            self.late.set(&id, Some(until));
         } else {
             self.land(id);
         }
@@ -93,16 +97,14 @@ impl Air {
     /// The object has another version, or is gone.
     pub(super) fn news(&mut self, target: &ObjectRef) {
         let Some(id) = self.targets.get(target).copied() else { return };
-        if self.writes.get(&id).is_some_and(|write| write.shown_by.is_some()) {
+        if self.writes.get(&id).is_some_and(|write| write.answered) {
             self.land(id);
         }
     }
 
     /// Ends the writes of which nothing was seen in time. Answers their objects.
     pub(super) fn expire(&mut self, now: Timestamp) -> Vec<ObjectRef> {
-        let late = |write: &InAir| write.shown_by.is_some_and(|until| until <= now);
-        let ids: Vec<EffectId> =
-            self.writes.iter().filter(|(_, write)| late(write)).map(|(id, _)| *id).collect();
+        let ids = self.late.due(now);
         let targets = ids.iter().filter_map(|id| Some(self.writes.get(id)?.target.clone()));
         let targets = targets.collect();
         ids.into_iter().for_each(|id| self.land(id));
@@ -111,6 +113,6 @@ impl Air {
 
     /// When the next of them is taken as not written.
     pub(super) fn wake_at(&self) -> Option<Timestamp> {
-        self.writes.values().filter_map(|write| write.shown_by).min()
+        self.late.next()
     }
 }

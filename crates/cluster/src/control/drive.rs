@@ -7,14 +7,16 @@
 //! Until `Committing` all is taken back where anything fails. From then on the group is carried on: a seat
 //! that fails is given up alone, so that the engine seats its pod again beside the others.
 
+use std::collections::BTreeSet;
+
 use phalanx_engine::{Change, FlightId, PodKey, Seat, Timestamp};
-use phalanx_objects::topology::{Placement, PlacementPhase, PlacementStatus};
+use phalanx_objects::topology::{Placement, PlacementPhase, PlacementSpec, PlacementStatus};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::Controller;
 use super::flight::{Cause, Flight, phase, placement, pod_reference, pods_of, started};
 use super::rivals::Standing;
-use super::write::{Guard, Write};
+use super::write::{Guard, Write, seat_target};
 use crate::raise::{self, Effect, GuardVersion, Lack, Underway, resume};
 
 /// How a look at a flight ends.
@@ -30,20 +32,23 @@ pub(super) enum Course {
     Ended,
 }
 
-impl Controller {
-    /// Flights whose deadline has come, or whose pause is over, look again.
-    pub(super) fn wake_flights(&mut self, now: Timestamp) {
-        let due = |flight: &Flight| {
-            let times = [flight.deadline, flight.pause];
-            times.into_iter().flatten().any(|at| at <= now)
-        };
-        let due = self.flights.iter().filter(|(_, flight)| due(flight)).map(|(id, _)| *id);
-        self.restless.extend(due);
-    }
+/// How far a committed group has come.
+#[derive(Clone, Debug, Default)]
+struct Start {
+    /// All that it needs run, or have run.
+    runs: bool,
+    /// They do not, and the time for it is over.
+    late: bool,
+    /// Why it is released whole, if it is.
+    over: Option<Cause>,
+}
 
-    /// Lets every flight that is restless look at the board.
+impl Controller {
+    /// Lets every flight that is restless look at the board, and takes up what nobody is at work on.
     pub(super) fn drive(&mut self, now: Timestamp) {
-        while let Some(id) = self.restless.pop_first() {
+        loop {
+            self.take_up();
+            let Some(id) = self.restless.pop_first() else { return };
             let Some(mut flight) = self.flights.remove(&id) else { continue };
             let mut course = self.look(id, &mut flight, now);
             // A seat that is dropped, a phase that turns: each happens once.
@@ -53,10 +58,12 @@ impl Controller {
             match course {
                 Course::On | Course::Again => {
                     self.assume(id, &mut flight);
+                    let at = flight.wakes_at(now, self.options.wait_within_millis);
+                    self.times.set(&id, at);
                     self.flights.insert(id, flight);
                 }
                 Course::Landed => {
-                    self.backoffs.remove(&flight.group);
+                    self.forget_backoff(&flight.group);
                     self.end(id, &flight);
                 }
                 Course::Ended => {
@@ -77,6 +84,14 @@ impl Controller {
                 }
             }
         }
+        if let Some(flights) = self.flights_of.get_mut(&flight.group) {
+            flights.remove(&id);
+            if flights.is_empty() {
+                self.flights_of.remove(&flight.group);
+            }
+        }
+        self.records.extend(flight.record.iter().map(|record| record.of.clone()));
+        self.times.set(&id, None);
         self.watching.remove(&id);
         self.world.settle_flight(FlightId(id));
         self.stale = true;
@@ -116,7 +131,7 @@ impl Controller {
             if flight.back.is_some() || !flight.dropping.is_empty() {
                 flight.pause(now, self.options.backoff_millis);
             } else {
-                self.refuse(flight, &target, &cause);
+                self.refuse(flight, &target, &cause, now);
             }
         }
         if flight.pause.is_some_and(|until| until > now) {
@@ -135,31 +150,43 @@ impl Controller {
         self.write_seats(id, flight, now, true)
     }
 
-    /// The API server refuses a write: of a pod or of its claims, its seat is given up; of anything else
-    /// all are.
-    fn refuse(&self, flight: &mut Flight, target: &ObjectRef, cause: &Cause) {
-        let Some(objects) = self.world.objects() else { return };
+    /// The API server refuses a write: before a group is committed all of it is given up; afterwards the seat
+    /// whose pod or claims can't be written. What else is refused then, the Placement above all, is tried
+    /// again later, for pods that run must not end for it.
+    fn refuse(&self, flight: &mut Flight, target: &ObjectRef, cause: &Cause, now: Timestamp) {
+        if !self.is_committed(flight) {
+            flight.back = Some(cause.clone());
+            return;
+        }
+        let of = self.open_pods_of(flight, target);
+        if of.is_empty() {
+            flight.pause(now, self.options.backoff_millis);
+        }
+        flight.dropping.extend(of.into_iter().map(|pod| (pod, cause.clone())));
+    }
+
+    /// The pods of open seats that are an object, or mount or claim it.
+    fn open_pods_of(&self, flight: &Flight, target: &ObjectRef) -> Vec<PodKey> {
+        let Some(objects) = self.world.objects() else { return Vec::new() };
         let info = self.world.lowering().group(&flight.group);
         let info = info.iter().flat_map(|info| info.roles.iter().flat_map(|role| &role.pods));
-        let of: Vec<PodKey> = info
+        let open: BTreeSet<&PodKey> =
+            flight.open(objects).filter_map(|seat| seat.pod.as_ref()).collect();
+        info.filter(|pod| open.contains(&pod.key))
             .filter(|pod| super::flight::reads(&self.world, pod).contains(target))
             .map(|pod| pod.key.clone())
-            .filter(|pod| flight.open(objects).any(|seat| seat.pod.as_ref() == Some(pod)))
-            .collect();
-        if of.is_empty() || !self.is_committed(flight) {
-            flight.back = Some(cause.clone());
-        } else {
-            flight.dropping.extend(of.into_iter().map(|pod| (pod, cause.clone())));
-        }
+            .collect()
     }
 
     /// Whether seats of a flight are given up one by one: of a group that starts whole once it is
-    /// committed.
+    /// committed, though somebody may have deleted its Placement since.
     pub(super) fn is_committed(&self, flight: &Flight) -> bool {
         let objects = self.world.objects();
         let of = flight.record.as_ref().map(|record| &record.of);
-        let found = objects.zip(of).and_then(|(objects, of)| placement(objects, of));
-        found.is_some_and(|found| phase(found) == PlacementPhase::Committing)
+        match objects.zip(of).and_then(|(objects, of)| placement(objects, of)) {
+            Some(found) => phase(found) == PlacementPhase::Committing,
+            None => flight.deadline.is_some(),
+        }
     }
 
     /// Gives out what comes next of the seats, the bindings too where they may. Landed is who has nothing
@@ -173,8 +200,10 @@ impl Controller {
         };
         let resumed = resume(&self.world, &underway);
         let mut waits = self.air.has_of(id);
+        let on_others = resumed.lacks.iter().any(|(_, lack)| matches!(lack, Lack::Others(_)));
+        flight.others_since = on_others.then(|| flight.others_since.unwrap_or(now));
         for (pod, lack) in &resumed.lacks {
-            match self.cause(flight, lack) {
+            match self.cause(flight, lack, now) {
                 Some(cause) => self.void(flight, pod, cause),
                 None => waits = true,
             }
@@ -182,6 +211,7 @@ impl Controller {
         if flight.back.is_some() || !flight.dropping.is_empty() {
             return Course::Again;
         }
+        let claims = self.claims_of(flight);
         for effect in resumed.effects {
             let is_binding = matches!(effect.write, raise::Write::Bind(_));
             if is_binding && !binds {
@@ -191,9 +221,24 @@ impl Controller {
             if !effect.after.is_empty() {
                 continue;
             }
+            if let raise::Write::SelectNode(write) = &effect.write {
+                let target = seat_target(&effect.write);
+                if flight.selected.contains(&target) {
+                    // The node was taken back: to tell it over and over would help nobody.
+                    let cause = Cause::NotProvisioned(write.claim.clone());
+                    for pod in self.open_pods_of(flight, &target) {
+                        self.void(flight, &pod, cause.clone());
+                    }
+                    return Course::Again;
+                }
+            }
             if let raise::Write::Bind(bind) = &effect.write {
                 let pod = crate::lower::pod_key(&bind.namespace, &bind.pod);
-                match self.standing(flight, Some(&pod)) {
+                if self.is_in_air(&pod) {
+                    // It was looked at before it was sent.
+                    continue;
+                }
+                match self.standing(&claims, Some(&pod)) {
                     Standing::Clear => {}
                     Standing::NotYet => {
                         self.watching.insert(id);
@@ -232,17 +277,26 @@ impl Controller {
     }
 
     /// Why a seat is void for what it lacks; none where that may come yet.
-    fn cause(&self, flight: &Flight, lack: &Lack) -> Option<Cause> {
+    fn cause(&self, flight: &Flight, lack: &Lack, now: Timestamp) -> Option<Cause> {
         match lack {
             Lack::Pod => Some(Cause::PodGone),
             Lack::Claim(claim) => Some(Cause::ClaimGone(claim.name.clone())),
             Lack::Elsewhere(claim) => Some(Cause::Elsewhere(claim.name.clone())),
             Lack::Failed(claim) => Some(Cause::Unusable(claim.name.clone())),
-            Lack::Others(_) => None,
+            Lack::NodeGone(node) => Some(Cause::NodeGone(node.clone())),
+            Lack::NodeShut { node, taint } => {
+                Some(Cause::NodeShut { node: node.clone(), taint: taint.clone() })
+            }
+            Lack::Others(of) => {
+                let millis = self.options.wait_within_millis;
+                let over = |since: Timestamp| since.0.saturating_add(millis) <= now.0;
+                let (object, seconds) = (of.to_string(), millis / 1000);
+                flight.others_since.is_some_and(over).then(|| Cause::Waited { object, seconds })
+            }
             Lack::Allocation(claim) => {
-                let comes = self
-                    .flights
-                    .values()
+                let readers = self.readers.get(claim).into_iter().flatten();
+                let comes = readers
+                    .filter_map(|id| self.flights.get(id))
                     .any(|other| other.back.is_none() && self.gives(other, claim));
                 (!comes && !self.gives(flight, claim))
                     .then(|| Cause::NotAllocated(claim.name.clone()))
@@ -272,20 +326,20 @@ impl Controller {
         pods.filter(|pod| flight.uids.contains_key(&pod.key)).flat_map(of_pod).collect()
     }
 
-    /// Whether the devices of a seat, or of all of a flight's, are its own. A claim that pods which are
-    /// bound use already was looked at before they were.
-    pub(super) fn standing(&self, flight: &Flight, pod: Option<&PodKey>) -> Standing {
+    /// Whether the devices of a seat, or of all of a flight's with these claims, are its own. A claim that
+    /// pods which are bound use already was looked at before they were.
+    fn standing(&self, claims: &[(PodKey, ObjectRef, usize)], pod: Option<&PodKey>) -> Standing {
         let Some(objects) = self.world.objects() else { return Standing::Clear };
         let passed = self.watch.passed(Kind::ResourceClaim);
         let mut not_yet = false;
-        for (of_pod, claim, _) in self.claims_of(flight) {
-            if pod.is_some_and(|pod| *pod != of_pod) || self.is_in_use(&claim) {
+        for (of_pod, claim, _) in claims {
+            if pod.is_some_and(|pod| pod != of_pod) || self.is_in_use(claim) {
                 continue;
             }
             let gives_way =
                 |other: &phalanx_objects::resource::ResourceClaim| self.gives_way(other);
             let counts = |driver: &str, pool: &str| self.counts(driver, pool);
-            match self.rivals.standing(&claim, passed, objects, gives_way, counts) {
+            match self.rivals.standing(claim, passed, objects, gives_way, counts) {
                 Standing::Clear => {}
                 Standing::NotYet => not_yet = true,
                 second @ Standing::Second { .. } => return second,
@@ -334,12 +388,17 @@ impl Controller {
         let Some(record) = flight.record.clone() else { return Course::Ended };
         let found = self.record(&record.of).cloned();
         let Some(found) = found else {
-            if flight.deadline.is_some() {
-                // Somebody has deleted it: without it nobody would end a group that does not come to run.
-                self.write_record(id, flight, None, PlacementPhase::Committing);
+            if flight.deadline.is_none() {
+                self.write_record(id, flight, None, PlacementPhase::Held);
                 return Course::On;
             }
-            self.write_record(id, flight, None, PlacementPhase::Held);
+            // Somebody has deleted it: without it nobody would end a group that does not come to run.
+            let start = self.start_of(flight, &record.of.namespace, &record.spec, now);
+            if let Some(cause) = start.over {
+                flight.back = Some(cause);
+                return Course::Again;
+            }
+            self.write_record(id, flight, None, PlacementPhase::Committing);
             return Course::On;
         };
         if found.spec.epoch > self.options.epoch {
@@ -384,7 +443,7 @@ impl Controller {
             Course::Landed => {}
             course @ (Course::On | Course::Again | Course::Ended) => return course,
         }
-        match self.standing(flight, None) {
+        match self.standing(&self.claims_of(flight), None) {
             Standing::Clear => {
                 if let Some(record) = &mut flight.record {
                     record.spec.committed_at = crate::raise::api_time(now);
@@ -412,23 +471,16 @@ impl Controller {
         now: Timestamp,
     ) -> Course {
         let wait = self.options.start_within_millis;
-        let deadline = *flight.deadline.get_or_insert(Timestamp(now.0.saturating_add(wait)));
-        let Some(objects) = self.world.objects() else { return Course::On };
-        let so_far = started(objects, &found.metadata.namespace, &found.spec);
-        let needed = usize::try_from(self.world.lowering().needed(&flight.group)).unwrap_or(0);
-        let of = if needed == 0 { found.spec.seats.len() } else { needed };
-        let ran = so_far.ran + self.runs_elsewhere(flight, found);
-        let late = deadline <= now && ran < of;
-        if so_far.alive == 0 || late && !found.spec.ran {
-            let example = so_far.example;
-            let cause = Cause::NotStarted { ran, of, example };
-            flight.back = Some(if so_far.alive == 0 { Cause::PodGone } else { cause });
+        flight.deadline.get_or_insert(Timestamp(now.0.saturating_add(wait)));
+        let start = self.start_of(flight, &found.metadata.namespace, &found.spec, now);
+        if let Some(cause) = start.over {
+            flight.back = Some(cause);
             return Course::Again;
         }
         let course = self.write_seats(id, flight, now, true);
-        let whole = ran >= of && course == Course::Landed;
+        let whole = start.runs && course == Course::Landed;
         // What ran whole once is its owner's, late or not.
-        if whole || late && course != Course::Again {
+        if whole || start.late && course != Course::Again {
             if let Some(record) = &mut flight.record {
                 record.spec.ran |= whole;
             }
@@ -439,10 +491,34 @@ impl Controller {
         if course == Course::Again { course } else { Course::On }
     }
 
+    /// How far a committed group has come with the seats of its Placement.
+    fn start_of(
+        &self,
+        flight: &Flight,
+        namespace: &str,
+        spec: &PlacementSpec,
+        now: Timestamp,
+    ) -> Start {
+        let Some(objects) = self.world.objects() else { return Start::default() };
+        let so_far = started(objects, namespace, spec);
+        let needed = usize::try_from(self.world.lowering().needed(&flight.group)).unwrap_or(0);
+        let of = if needed == 0 { spec.seats.len() } else { needed };
+        let ran = so_far.ran + self.runs_elsewhere(flight, spec);
+        let late = ran < of && flight.deadline.is_some_and(|deadline| deadline <= now);
+        let over = if so_far.alive == 0 {
+            Some(Cause::PodGone)
+        } else {
+            let example = so_far.example;
+            (late && !spec.ran).then_some(Cause::NotStarted { ran, of, example })
+        };
+        Start { runs: ran >= of, late, over }
+    }
+
     /// Members of a group that are on nodes and stand in no seat of its Placement.
-    fn runs_elsewhere(&self, flight: &Flight, found: &Placement) -> usize {
+    fn runs_elsewhere(&self, flight: &Flight, spec: &PlacementSpec) -> usize {
         let lowering = self.world.lowering();
-        let seated = |pod: &str| found.spec.seats.iter().any(|seat| seat.pod == pod);
+        let seated: BTreeSet<&str> = spec.seats.iter().map(|seat| seat.pod.as_str()).collect();
+        let seated = |pod: &str| seated.contains(pod);
         lowering.running_members(&flight.group).iter().filter(|one| !seated(&one.pod)).count()
     }
 

@@ -51,6 +51,10 @@ pub(super) struct Flight {
     pub closing: bool,
     /// By when all that the group needs must run.
     pub deadline: Option<Timestamp>,
+    /// Since when it waits for others: for volumes to be made, for devices to be prepared.
+    pub others_since: Option<Timestamp>,
+    /// Claims on volumes that it has told the node.
+    pub selected: BTreeSet<ObjectRef>,
 }
 
 /// The Placement of a flight as it is to be, but for its phase.
@@ -91,6 +95,24 @@ pub(crate) enum Cause {
         /// What it says.
         message: String,
     },
+    /// The node is gone.
+    NodeGone(String),
+    /// The node has a taint that keeps the pod away; cordoning is one.
+    NodeShut {
+        /// The node.
+        node: String,
+        /// Key of the taint.
+        taint: String,
+    },
+    /// What others were to do, make a volume or prepare devices, was not done in time.
+    Waited {
+        /// What it was to be done to.
+        object: String,
+        /// How long was waited.
+        seconds: i64,
+    },
+    /// The volume controller has taken back the node for which it was to make a volume.
+    NotProvisioned(String),
     /// A controller that was stopped held it, and nothing was bound.
     Stopped,
     /// Not all that is needed ran in time.
@@ -118,8 +140,43 @@ pub(super) struct Started {
 }
 
 impl Flight {
+    /// One that has written nothing yet.
+    pub(super) fn new(group: GroupKey, seats: Vec<Seat>, record: Option<Record>) -> Self {
+        Self {
+            group,
+            seats,
+            uids: BTreeMap::new(),
+            given_up: BTreeMap::new(),
+            record,
+            assumed: Vec::new(),
+            touched: BTreeSet::new(),
+            reads: BTreeSet::new(),
+            dropping: BTreeMap::new(),
+            back: None,
+            resumed: false,
+            refused: None,
+            pause: None,
+            refusals: 0,
+            closing: false,
+            deadline: None,
+            others_since: None,
+            selected: BTreeSet::new(),
+        }
+    }
+
+    /// When it looks again if nothing happens; `wait_millis` is how long it waits for others.
+    pub(super) fn wakes_at(&self, now: Timestamp, wait_millis: i64) -> Option<Timestamp> {
+        let waited = self.others_since.map(|since| Timestamp(since.0.saturating_add(wait_millis)));
+        let times = [self.deadline, self.pause, waited];
+        times.into_iter().flatten().filter(|at| *at > now).min()
+    }
+
     /// Lets it write nothing for a while: each time twice as long, from the first to the most milliseconds.
     pub(super) fn pause(&mut self, now: Timestamp, backoff_millis: (i64, i64)) {
+        if self.pause.is_some_and(|until| until > now) {
+            // Of several that were refused at once each is told by itself.
+            return;
+        }
         let millis = super::pause_millis(backoff_millis, self.refusals);
         self.refusals = self.refusals.saturating_add(1);
         self.pause = Some(Timestamp(now.0.saturating_add(millis)));
@@ -153,6 +210,14 @@ impl Flight {
             all.extend(grants.filter(|grant| usize::from(grant.claim) == *at));
         }
         all
+    }
+}
+
+impl Record {
+    /// Whether pods of it may be bound that are to be ended if it is given up: it was committed, and not all
+    /// that the group needs ran ever.
+    pub(super) fn ends_pods(spec: &PlacementSpec) -> bool {
+        spec.committed_at.is_some() && !spec.ran
     }
 }
 
@@ -196,6 +261,14 @@ pub(super) fn reads(world: &World, pod: &PodInfo) -> Vec<ObjectRef> {
     let mut all = vec![pod_reference(&pod.key), crate::raise::made_extended(pod)];
     all.extend(pod.claims.iter().map(|claim| claim_reference(claim.claim.key())));
     all.extend(world.objects().into_iter().flat_map(|objects| crate::raise::mounted(objects, pod)));
+    all
+}
+
+/// What a flight reads of this pod and of the node that it is to run on.
+pub(super) fn reads_of_seat(world: &World, pod: &PodInfo, seat: &Seat) -> Vec<ObjectRef> {
+    let mut all = reads(world, pod);
+    let (namespace, name) = (String::new(), seat.node.0.to_string());
+    all.push(ObjectRef { kind: Kind::Node, namespace, name });
     all
 }
 

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use phalanx_engine::{PodKey, Timestamp};
-use phalanx_objects::topology::PlacementPhase;
+use phalanx_objects::topology::{Placement, PlacementPhase};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::Controller;
 use super::drive::Course;
-use super::flight::{Cause, Flight, phase, pod_of, pod_reference};
+use super::flight::{Cause, Flight, Record, phase, pod_of, pod_reference};
 use super::write::{Guard, PodName, Write};
 use crate::lower::ClaimName;
 use crate::raise::{self, Draft};
@@ -23,6 +23,13 @@ impl Controller {
         if self.take_back(id, flight, &pods) {
             return Course::On;
         }
+        // What was bound before it could be given up stays.
+        if let Some(objects) = self.world.objects() {
+            let bound: BTreeSet<PodKey> =
+                pods.iter().filter(|pod| flight.is_bound(pod, objects)).cloned().collect();
+            flight.dropping.retain(|pod, _| !bound.contains(pod));
+        }
+        let pods: BTreeSet<PodKey> = flight.dropping.keys().cloned().collect();
         flight.seats.retain(|seat| seat.pod.as_ref().is_none_or(|pod| !pods.contains(pod)));
         if let Some(record) = &mut flight.record {
             let gone = |pod: &str| pods.iter().any(|key| *key.0.name == *pod);
@@ -55,6 +62,7 @@ impl Controller {
         if let Some(found) = &found
             && phase != Some(PlacementPhase::Releasing)
         {
+            self.learn_of(flight, found);
             // From now on no earlier write of the record is taken, and who comes after a crash goes on
             // giving up.
             self.write_record(id, flight, Some(found), PlacementPhase::Releasing);
@@ -64,20 +72,21 @@ impl Controller {
         let open: BTreeSet<PodKey> =
             flight.open(objects).filter_map(|seat| seat.pod.clone()).collect();
         let mut busy = self.take_back(id, flight, &open);
-        // A record that somebody has deleted says nothing; what was committed may be bound in part.
-        let ran = match (&found, &flight.record) {
-            (Some(found), _) => found.spec.ran,
-            (None, Some(record)) => record.spec.ran || flight.deadline.is_none(),
-            (None, None) => true,
-        };
-        if !ran {
-            busy |= self.end_pods(id, flight);
+        let spec = found.as_ref().map(|found| &found.spec);
+        let spec = spec.or(flight.record.as_ref().map(|record| &record.spec));
+        let ends_pods = spec.is_some_and(Record::ends_pods);
+        if ends_pods && self.end_pods(id, flight) {
+            busy = true;
+            if found.is_none() {
+                // Somebody has deleted it: without it nobody would go on after a crash.
+                self.write_record(id, flight, None, PlacementPhase::Releasing);
+            }
         }
         if busy || self.air.has_of(id) {
             return Course::On;
         }
         match found {
-            Some(found) if ran && self.has_bound(flight) => {
+            Some(found) if !ends_pods && self.has_bound(flight) => {
                 // What ran before stays on record.
                 if let Some(record) = &mut flight.record {
                     let gone = |pod: &str| open.iter().any(|key| *key.0.name == *pod);
@@ -102,6 +111,19 @@ impl Controller {
                 Course::On
             }
             None => Course::Ended,
+        }
+    }
+
+    /// What the last write of a Placement says that this flight has not seen: one of an earlier reign may have
+    /// committed the group, or seen it run, in the meantime.
+    fn learn_of(&self, flight: &mut Flight, found: &Placement) {
+        let Some(record) = &mut flight.record else { return };
+        match phase(found) {
+            PlacementPhase::Committing | PlacementPhase::Done => {
+                record.spec.ran |= found.spec.ran;
+                record.spec.committed_at = record.spec.committed_at.or(found.spec.committed_at);
+            }
+            PlacementPhase::Waiting | PlacementPhase::Held | PlacementPhase::Releasing => {}
         }
     }
 
@@ -149,13 +171,16 @@ impl Controller {
     /// the claims that were made for their extended resources. Whether anything is left to be taken back.
     fn take_back(&mut self, id: u64, flight: &Flight, pods: &BTreeSet<PodKey>) -> bool {
         let Some(objects) = self.world.objects() else { return false };
-        let uids: BTreeMap<&str, &PodKey> = flight
+        let mut uids: BTreeMap<&str, &PodKey> = flight
             .uids
             .iter()
             .filter(|(pod, _)| pods.contains(*pod) && !flight.is_bound(pod, objects))
             .map(|(pod, uid)| (uid.as_str(), pod))
             .collect();
-        let mut busy = uids.values().any(|pod| self.is_in_air(pod));
+        // A binding that is under way may be taken: what the pod then needs must not be taken from it.
+        let all = uids.len();
+        uids.retain(|_, pod| !self.is_in_air(pod));
+        let mut busy = uids.len() < all;
         let mut draft = Draft::default();
         for claim in self.claims_written(flight) {
             if self.air.has(&claim) {
@@ -169,7 +194,7 @@ impl Controller {
             if is_extended && owner.is_some_and(|owner| uids.contains_key(owner)) {
                 draft.delete(&claim);
             } else {
-                let of_group = self.is_of_group(flight, &claim);
+                let of_group = self.is_of_group(flight, &claim).filter(|_| !busy);
                 draft.leave(&claim, |user| {
                     uids.contains_key(user) || of_group == Some(user.to_owned())
                 });
@@ -243,8 +268,8 @@ impl Controller {
     pub(super) fn delete_left_over(&mut self) {
         let mut draft = Draft::default();
         let Some(objects) = self.world.objects() else { return };
-        let flown: BTreeSet<&ObjectRef> = self.readers.keys().collect();
-        for of in self.extended.iter().filter(|of| !flown.contains(of) && !self.air.has(of)) {
+        let loose = |of: &&ObjectRef| !self.readers.contains_key(*of) && !self.air.has(of);
+        for of in self.extended.iter().filter(loose) {
             let Some(Object::ResourceClaim(claim)) = objects.get(of) else { continue };
             let Some(owner) = claim.metadata.controller() else { continue };
             let pod = pod_of(objects, &crate::lower::pod_key(&of.namespace, &owner.name));

@@ -2,6 +2,7 @@
 //! before, taken up from Placements.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use phalanx_engine::{Act, Change, ClaimKey, FlightId, GroupKey, PodKey, Seat, Timestamp, Verdict};
 use phalanx_objects::resource::AllocationResult;
@@ -9,8 +10,8 @@ use phalanx_objects::topology::{Placement, PlacementPhase};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::flight::{
-    Cause, Flight, Record, can_fly, phase, placement, pod_of, pod_reference, pods_of, reads,
-    record_name, record_of,
+    Cause, Flight, Record, can_fly, phase, placement, pod_of, pod_reference, pods_of,
+    reads_of_seat, record_name, record_of,
 };
 use super::write::{Guard, Write};
 use super::{Controller, Decided};
@@ -88,31 +89,14 @@ impl Controller {
             return;
         }
         let given_up = released.iter().filter_map(|claim| self.holds(claim)).collect();
-        let before = self.flights.iter().find(|(_, flight)| flight.group == *group);
-        if let Some((id, _)) = before {
+        let before = self.flights_of.get(group).and_then(|flights| flights.first());
+        if let Some(id) = before {
             self.join(*id, &info, able, given_up);
             return;
         }
         let record = info.gang.then(|| self.new_record(&info, &able));
-        let mut flight = Flight {
-            group: group.clone(),
-            seats: able,
-            uids: BTreeMap::new(),
-            given_up,
-            record,
-            assumed: Vec::new(),
-            touched: BTreeSet::new(),
-            reads: BTreeSet::new(),
-            dropping: BTreeMap::new(),
-            back: None,
-            resumed: false,
-            refused: None,
-            pause: None,
-            refusals: 0,
-            closing: false,
-            deadline: None,
-        };
-        self.board(&mut flight, Some(&info));
+        let flight = Flight { given_up, ..Flight::new(group.clone(), able, record) };
+        self.board(flight, Some(&info));
     }
 
     /// What a claim holds now.
@@ -128,7 +112,7 @@ impl Controller {
         let of = record_name(&info.key);
         let found = self.record(&of);
         let ran = found.filter(|found| phase(found) == PlacementPhase::Done);
-        let before = ran.map(|found| {
+        let mut before = ran.map(|found| {
             let mut spec = found.spec.clone();
             let namespace = &of.namespace;
             spec.seats.retain(|seat| {
@@ -140,29 +124,32 @@ impl Controller {
             });
             spec
         });
+        // Where none of those is left that ran, the group begins anew.
+        before.take_if(|spec| spec.seats.is_empty());
         let who = (info, self.options.scheduler_name.as_str(), self.options.epoch);
         let spec = record_of(&self.world, who, before.as_ref(), seats);
         Record { of, spec, own: false }
     }
 
     /// Lets a new flight take off.
-    fn board(&mut self, flight: &mut Flight, info: Option<&GroupInfo>) {
+    fn board(&mut self, mut flight: Flight, info: Option<&GroupInfo>) {
         self.flights_made += 1;
         let id = self.flights_made;
         let pods = info.map(pods_of).unwrap_or_default();
         let mut objects: Vec<ObjectRef> = flight.uids.keys().map(pod_reference).collect();
-        for pod in flight.seats.iter().filter_map(|seat| seat.pod.as_ref()) {
-            if let Some((_, pod)) = pods.get(pod) {
+        for seat in &flight.seats {
+            if let Some((_, pod)) = seat.pod.as_ref().and_then(|pod| pods.get(pod)) {
                 flight.uids.entry(pod.key.clone()).or_insert_with(|| pod.uid.clone());
-                objects.extend(reads(&self.world, pod));
+                objects.extend(reads_of_seat(&self.world, pod, seat));
             }
         }
         objects.extend(flight.record.iter().map(|record| record.of.clone()));
-        self.read(id, flight, objects);
+        self.read(id, &mut flight, objects);
+        self.flights_of.entry(flight.group.clone()).or_default().insert(id);
         flight.assumed.clone_from(&flight.seats);
         let (group, seats) = (flight.group.clone(), flight.seats.clone());
         self.world.tell_engine(Change::Assume(FlightId(id), group, seats));
-        self.flights.insert(id, flight.clone());
+        self.flights.insert(id, flight);
         self.restless.insert(id);
     }
 
@@ -183,10 +170,10 @@ impl Controller {
         let Some(mut flight) = self.flights.remove(&id) else { return };
         let pods = pods_of(info);
         let mut objects = Vec::new();
-        for pod in seats.iter().filter_map(|seat| seat.pod.as_ref()) {
-            if let Some((_, pod)) = pods.get(pod) {
+        for seat in &seats {
+            if let Some((_, pod)) = seat.pod.as_ref().and_then(|pod| pods.get(pod)) {
                 flight.uids.insert(pod.key.clone(), pod.uid.clone());
-                objects.extend(reads(&self.world, pod));
+                objects.extend(reads_of_seat(&self.world, pod, seat));
             }
         }
         let who = (info, self.options.scheduler_name.as_str(), self.options.epoch);
@@ -216,17 +203,28 @@ impl Controller {
         self.restless.insert(id);
     }
 
-    /// Takes up what a controller that was stopped has left: groups that it held are given up, for
-    /// nothing of them is bound and they can be decided anew; those that it had committed are carried on.
-    pub(super) fn take_up(&mut self) {
-        if self.options.shadow {
-            return;
+    /// Begins a reign that is later than that of whoever has written the Placements that there are: clocks
+    /// may have been set back.
+    pub(super) fn begin_reign(&mut self) {
+        let own =
+            |found: &&Arc<Placement>| found.spec.scheduler_name == self.options.scheduler_name;
+        let epochs = self.world.lowering().placements().filter(own).map(|found| found.spec.epoch);
+        if let Some(highest) = epochs.max() {
+            self.options.epoch = self.options.epoch.max(highest.saturating_add(1));
         }
-        let all: Vec<Placement> =
-            self.world.lowering().placements().map(|placement| (**placement).clone()).collect();
-        for found in all {
+    }
+
+    /// Takes up Placements on which nobody is at work, those that a controller left which was stopped above
+    /// all: groups that were held are given up, for nothing of them is bound and they can be decided anew;
+    /// those that were committed are carried on.
+    pub(super) fn take_up(&mut self) {
+        for of in std::mem::take(&mut self.records) {
+            let Some(found) = self.record(&of).filter(|_| !self.options.shadow).cloned() else {
+                continue;
+            };
             if found.spec.scheduler_name != self.options.scheduler_name
                 || found.spec.epoch > self.options.epoch
+                || self.readers.contains_key(&of)
             {
                 continue;
             }
@@ -251,39 +249,23 @@ impl Controller {
             .seats
             .iter()
             .map(|seat| (crate::lower::pod_key(&of.namespace, &seat.pod), seat.uid.clone()));
-        let mut flight = Flight {
-            group: placed_group(found),
-            seats: Vec::new(),
-            uids: uids.collect(),
-            given_up: BTreeMap::new(),
-            record: Some(Record { of, spec: found.spec.clone(), own: true }),
-            assumed: Vec::new(),
-            touched: BTreeSet::new(),
-            reads: BTreeSet::new(),
-            dropping: BTreeMap::new(),
-            back,
-            resumed: true,
-            refused: None,
-            pause: None,
-            refusals: 0,
-            closing: false,
-            deadline: None,
-        };
-        flight.seats = self.world.lowering().kept(found);
+        let uids = uids.collect();
+        let record = Record { of, spec: found.spec.clone(), own: true };
+        let seats = self.world.lowering().kept(found);
+        let flight = Flight::new(placed_group(found), seats, Some(record));
         let info = self.world.lowering().group(&flight.group);
-        self.board(&mut flight, info.as_ref());
+        self.board(Flight { uids, back, resumed: true, ..flight }, info.as_ref());
     }
 
     /// Deletes the Placements of groups that have no members any more.
-    pub(super) fn sweep(&mut self, _now: Timestamp) {
+    pub(super) fn sweep(&mut self) {
         let emptied = std::mem::take(&mut self.emptied);
         if emptied.is_empty() || self.options.shadow {
             return;
         }
         let Some(objects) = self.world.objects() else { return };
-        let namespaces: BTreeSet<&String> = emptied.iter().map(|pod| &pod.namespace).collect();
         let mut over = Vec::new();
-        for namespace in namespaces {
+        for namespace in &emptied {
             for object in objects.in_namespace(Kind::Placement, namespace) {
                 let of = object.reference();
                 let Some(found) = placement(objects, &of) else { continue };
@@ -312,6 +294,13 @@ impl Controller {
                     ));
                 }
             }
+        }
+        let lowering = self.world.lowering();
+        let failing =
+            self.backoffs.keys().filter(|group| emptied.contains(&*group.object.namespace));
+        let gone = failing.filter(|group| lowering.group(group).is_none()).cloned();
+        for group in gone.collect::<Vec<_>>() {
+            self.forget_backoff(&group);
         }
         for (of, uid, version) in over {
             let guard = Guard { uid, version: Some(version), epoch: self.options.epoch };

@@ -191,7 +191,7 @@ impl Controller {
         self.back_off(&flight.group, now);
         let Some(cause) = &flight.back else { return };
         if matches!(cause, Cause::PodGone | Cause::Stopped) {
-            self.backoffs.remove(&flight.group);
+            self.forget_backoff(&flight.group);
         }
         let pods = flight.uids.keys().cloned().collect::<Vec<_>>();
         self.tell_cause(flight, &pods, cause);

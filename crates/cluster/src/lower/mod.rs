@@ -91,6 +91,7 @@ pub(crate) use meant::{LabelRule, PodSet, Requirement};
 pub(crate) use placements::{group_of as placed_group, pod_key};
 pub(crate) use pod::node_of;
 pub(crate) use pools::PoolTrouble;
+pub(crate) use rules::shut_by;
 pub(crate) use selector::unite;
 pub(crate) use settle::workload_kind;
 pub use sharing::GroupOwner;

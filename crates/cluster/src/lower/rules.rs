@@ -8,11 +8,14 @@ use phalanx_engine::{
     Toleration as EngineToleration,
 };
 use phalanx_objects::core::{
-    NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm, PodSpec,
+    Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm, PodSpec,
     TaintEffect, Toleration, TolerationOperator,
 };
 
 use super::intern::Names;
+
+/// The taint of a node that is cordoned.
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// The rules of a pod.
 pub(crate) fn node_rules(spec: &PodSpec, names: &mut Names) -> NodeRules {
@@ -122,6 +125,28 @@ pub(crate) fn taint(
 /// the alpha operators, an effect that is none) is left out.
 pub(crate) fn tolerations(all: &[Toleration], names: &mut Names) -> Box<[EngineToleration]> {
     all.iter().filter_map(|t| toleration(t, names)).collect()
+}
+
+/// The key of the first taint of a node that keeps away who has only these tolerations, that of being
+/// cordoned included (NodeUnschedulable, TaintToleration); none where he may run there.
+pub(crate) fn shut_by(node: &Node, tolerations: &[Toleration]) -> Option<String> {
+    if node.spec.taints.is_empty() && !node.spec.unschedulable {
+        return None;
+    }
+    let names = &mut Names::default();
+    let cordon = node.spec.unschedulable.then_some((UNSCHEDULABLE, "", &TaintEffect::NoSchedule));
+    let taints = node.spec.taints.iter().map(|t| (t.key.as_str(), t.value.as_str(), &t.effect));
+    let rules = self::tolerations(tolerations, names);
+    let shuts = |(key, value, word): (&str, &str, &TaintEffect)| {
+        let taint = taint(key, value, word, names)?;
+        let keeps_away = match taint.effect {
+            Effect::NoSchedule | Effect::NoExecute => true,
+            Effect::PreferNoSchedule => false,
+        };
+        let tolerated = rules.iter().any(|rule| rule.tolerates(&taint));
+        (keeps_away && !tolerated).then(|| key.to_owned())
+    };
+    cordon.into_iter().chain(taints).find_map(shuts)
 }
 
 fn toleration(t: &Toleration, names: &mut Names) -> Option<EngineToleration> {

@@ -80,6 +80,15 @@ pub(crate) enum Lack {
     Allocation(ObjectRef),
     /// A controller of the cluster has something to do first: make or bind the object, prepare devices.
     Others(ObjectRef),
+    /// The node is gone: the seat is void.
+    NodeGone(String),
+    /// The node has a taint by now that keeps the pod away, as one that is cordoned has: the seat is void.
+    NodeShut {
+        /// The node.
+        node: String,
+        /// Key of the taint.
+        taint: String,
+    },
 }
 
 /// What is still to be written of seats that are on their way.
@@ -156,6 +165,12 @@ impl Raiser<'_> {
         }
         let lacked = self.lacks.len();
         self.seated = Some(pod.key.clone());
+        if self.underway.is_some()
+            && let Some(lack) = self.node_lack(pod, &seat.node.0)
+        {
+            self.lacking(lack);
+            return;
+        }
         let created = !pod.uid.is_empty();
         let uid = if created { pod.uid.clone() } else { placeholder_uid(&name) };
         let mut after = volumes::write(&mut self.draft, self.objects, pod, seat);
@@ -234,6 +249,17 @@ impl Raiser<'_> {
             None => user(name, uid),
         };
         self.draft.reserve(&reference, allocation, user)
+    }
+
+    /// What has become of the node of a seat that keeps its pod away now.
+    fn node_lack(&self, pod: &PodInfo, node: &str) -> Option<Lack> {
+        let of = ObjectRef { kind: Kind::Node, namespace: String::new(), name: node.to_owned() };
+        let Some(Object::Node(found)) = self.objects.get(&of) else {
+            return Some(Lack::NodeGone(node.to_owned()));
+        };
+        let spec = crate::lower::pod_spec(self.objects, &crate::view::home_of(pod), pod.role)?;
+        let taint = crate::lower::shut_by(found, &spec.tolerations)?;
+        Some(Lack::NodeShut { node: node.to_owned(), taint })
     }
 
     /// Notes what the pod lacks that is seated.

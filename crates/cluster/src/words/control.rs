@@ -35,6 +35,21 @@ pub(crate) fn given_up(cause: &Cause) -> String {
             "The place could not be written: the API server answers {code}, \"{message}\". It is tried \
              again after a while."
         ),
+        Cause::NodeGone(node) => format!(
+            "The place was given up, for the node {node} is gone. It is decided again."
+        ),
+        Cause::NodeShut { node, taint } => format!(
+            "The place was given up, for the node {node} has the taint {taint} now, which the pod does not \
+             tolerate. It is decided again."
+        ),
+        Cause::Waited { object, seconds } => format!(
+            "The place was given up, for {object} was not ready for the pod within {seconds} s. It is \
+             decided again; look at the events of that object."
+        ),
+        Cause::NotProvisioned(claim) => format!(
+            "The place was given up, for no volume could be made for the claim {claim} on its node. It is \
+             decided again; look at the claim's events."
+        ),
         Cause::Stopped => {
             "The place was given up, for the controller that held it was stopped. It is decided again."
                 .to_owned()

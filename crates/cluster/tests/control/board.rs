@@ -7,9 +7,11 @@ use phalanx_cluster::Gone;
 use phalanx_cluster::control::{Answer, Effect, EventWrite, Guard, Write};
 use phalanx_cluster::raise;
 use phalanx_objects::core::{Pod, PodPhase};
-use phalanx_objects::meta::Condition;
+use phalanx_objects::meta::{Condition, ObjectMeta};
 use phalanx_objects::read::{Item, read};
 use phalanx_objects::resource::ResourceClaim;
+use phalanx_objects::scheduling::{PodGroup, Scheduling, SchedulingKind};
+use phalanx_objects::storage::SELECTED_NODE_ANNOTATION;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 /// What happened to an object.
@@ -59,8 +61,10 @@ impl Board {
             }
             meta.creation_timestamp = Some(jiff::Timestamp::from_second(1_000).expect("a time"));
             self.put(object.clone());
-            if let Object::Pod(pod) = object {
-                self.make_claims(&pod);
+            match object {
+                Object::Pod(pod) => self.make_claims(&pod),
+                Object::Scheduling(Scheduling::PodGroup(group)) => self.make_group_claims(&group),
+                _ => {}
             }
         }
     }
@@ -69,32 +73,84 @@ impl Board {
         let mut pod = pod.clone();
         for entry in &pod.spec.resource_claims {
             let Some(template) = &entry.resource_claim_template_name else { continue };
-            let of = named(Kind::ResourceClaimTemplate, &pod.metadata.namespace, template);
-            let Some(Object::ResourceClaimTemplate(template)) = self.objects.get(&of) else {
-                panic!("{of} is missing")
-            };
-            let spec = template.spec.spec.clone();
-            let mut claim = ResourceClaim { spec, ..ResourceClaim::default() };
-            claim.metadata.name = format!("{}-{}-x", pod.metadata.name, entry.name);
-            claim.metadata.namespace.clone_from(&pod.metadata.namespace);
-            let annotation = (raise::POD_CLAIM_NAME.to_owned(), entry.name.clone());
-            claim.metadata.annotations = [annotation].into_iter().collect();
-            claim.metadata.owner_references.push(phalanx_objects::meta::OwnerReference {
-                api_version: "v1".to_owned(),
-                kind: "Pod".to_owned(),
-                name: pod.metadata.name.clone(),
-                uid: pod.metadata.uid.clone(),
-                controller: Some(true),
+            let of_group = self.group_of(&pod).and_then(|group| {
+                let statuses = group.status.resource_claim_statuses.iter();
+                statuses
+                    .clone()
+                    .find(|status| status.name == entry.name)?
+                    .resource_claim_name
+                    .clone()
+            });
+            let name = of_group.unwrap_or_else(|| {
+                self.make_claim(template, &entry.name, ("v1", "Pod", &pod.metadata))
             });
             pod.status.resource_claim_statuses.push(
                 phalanx_objects::core::PodResourceClaimStatus {
                     name: entry.name.clone(),
-                    resource_claim_name: Some(claim.metadata.name.clone()),
+                    resource_claim_name: Some(name),
                 },
             );
-            self.create(Object::from(claim)).expect("a new claim");
         }
         self.put(Object::from(pod));
+    }
+
+    /// Claims that a PodGroup has once for all of its pods.
+    fn make_group_claims(&mut self, group: &PodGroup) {
+        let mut group = group.clone();
+        for entry in &group.spec.resource_claims {
+            let Some(template) = &entry.resource_claim_template_name else { continue };
+            let owner = ("scheduling.k8s.io/v1beta1", "PodGroup", &group.metadata);
+            let name = self.make_claim(template, &entry.name, owner);
+            group.status.resource_claim_statuses.push(
+                phalanx_objects::scheduling::GroupClaimStatus {
+                    name: entry.name.clone(),
+                    resource_claim_name: Some(name),
+                },
+            );
+        }
+        self.put(Object::Scheduling(Scheduling::PodGroup(Box::new(group))));
+    }
+
+    fn make_claim(
+        &mut self,
+        template: &str,
+        entry: &str,
+        (api_version, kind, owner): (&str, &str, &ObjectMeta),
+    ) -> String {
+        let of = named(Kind::ResourceClaimTemplate, &owner.namespace, template);
+        let Some(Object::ResourceClaimTemplate(template)) = self.objects.get(&of) else {
+            panic!("{of} is missing")
+        };
+        let spec = template.spec.spec.clone();
+        let mut claim = ResourceClaim { spec, ..ResourceClaim::default() };
+        claim.metadata.name = format!("{}-{entry}-x", owner.name);
+        claim.metadata.namespace.clone_from(&owner.namespace);
+        let annotation = (raise::POD_CLAIM_NAME.to_owned(), entry.to_owned());
+        claim.metadata.annotations = [annotation].into_iter().collect();
+        claim.metadata.owner_references.push(phalanx_objects::meta::OwnerReference {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            name: owner.name.clone(),
+            uid: owner.uid.clone(),
+            controller: Some(true),
+        });
+        let name = claim.metadata.name.clone();
+        self.create(Object::from(claim)).expect("a new claim");
+        name
+    }
+
+    /// The PodGroup that a pod names.
+    fn group_of(&self, pod: &Pod) -> Option<&PodGroup> {
+        let name = pod.spec.scheduling_group.as_ref()?.pod_group_name.as_ref()?;
+        self.group(&pod.metadata.namespace, name)
+    }
+
+    fn group(&self, namespace: &str, name: &str) -> Option<&PodGroup> {
+        let kind = Kind::Scheduling(SchedulingKind::PodGroup);
+        match self.objects.get(&named(kind, namespace, name)) {
+            Some(Object::Scheduling(Scheduling::PodGroup(group))) => Some(group),
+            Some(_) | None => None,
+        }
     }
 
     fn put(&mut self, mut object: Object) -> Object {
@@ -164,6 +220,13 @@ impl Board {
         let mut pod = self.pod(name).expect("a pod").clone();
         change(&mut pod);
         self.put(Object::from(pod));
+    }
+
+    /// Changes an object as somebody else would.
+    pub(crate) fn change(&mut self, of: &ObjectRef, change: impl FnOnce(&mut Object)) {
+        let mut object = self.objects.get(of).expect("an object").clone();
+        change(&mut object);
+        self.put(object);
     }
 
     fn guarded(&self, of: &ObjectRef, guard: &Guard) -> Result<Object, Answer> {
@@ -268,8 +331,12 @@ impl Board {
                 pod.status.extended_resource_claim_status = Some(write.status.clone());
                 Ok(Some(self.put(Object::from(pod))))
             }
-            raise::Write::KeepVolume(_) | raise::Write::SelectNode(_) => {
-                panic!("there are no volumes here")
+            raise::Write::KeepVolume(_) => panic!("there are no volumes here"),
+            raise::Write::SelectNode(write) => {
+                let mut object = self.found(effect)?;
+                let annotation = (SELECTED_NODE_ANNOTATION.to_owned(), write.node.clone());
+                object.metadata_mut().annotations = [annotation].into_iter().collect();
+                Ok(Some(self.put(object)))
             }
             raise::Write::Bind(bind) => {
                 let mut pod = self.found_pod(effect)?;
@@ -319,8 +386,11 @@ impl Board {
     pub(crate) fn controllers(&mut self) {
         for claim in self.claims().cloned().collect::<Vec<_>>() {
             let (of, mut new) = (Object::from(claim.clone()).reference(), claim.clone());
-            new.status.reserved_for.retain(|user| self.lives(&user.name, &user.uid));
-            let owner = claim.metadata.controller();
+            new.status.reserved_for.retain(|user| match user.resource.as_str() {
+                "podgroups" => self.group(&claim.metadata.namespace, &user.name).is_some(),
+                _ => self.lives(&user.name, &user.uid),
+            });
+            let owner = claim.metadata.controller().filter(|owner| owner.kind == "Pod");
             let orphan = owner.is_some_and(|owner| !self.lives(&owner.name, &owner.uid));
             if new.status.reserved_for.len() < claim.status.reserved_for.len() {
                 if new.status.reserved_for.is_empty() {
@@ -372,19 +442,25 @@ impl Board {
             });
             matches!(claim, Some(Object::ResourceClaim(claim))
                 if claim.status.allocation.is_some()
-                    && claim.status.reserved_for.iter().any(|user| user.uid == pod.metadata.uid))
+                    && self.users(claim).iter().any(|user| user.metadata.uid == pod.metadata.uid))
         })
+    }
+
+    /// The pods that a claim is reserved for, by themselves or by their group.
+    pub(crate) fn users(&self, claim: &ResourceClaim) -> Vec<&Pod> {
+        let is_user = |pod: &&Pod| {
+            let group = self.group_of(pod).map(|group| &group.metadata.uid);
+            let mut users = claim.status.reserved_for.iter();
+            users.any(|user| user.uid == pod.metadata.uid || Some(&user.uid) == group)
+        };
+        self.pods().filter(is_user).collect()
     }
 
     /// Devices that the claims of two pods on nodes hold, or of one pod twice.
     pub(crate) fn devices_twice(&self) -> Vec<String> {
         let mut holders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for claim in self.claims() {
-            let bound =
-                claim.status.reserved_for.iter().any(|user| {
-                    self.pod(&user.name).is_some_and(|pod| !pod.spec.node_name.is_empty())
-                });
-            if !bound {
+            if !self.users(claim).iter().any(|pod| !pod.spec.node_name.is_empty()) {
                 continue;
             }
             for one in claim.status.allocation.iter().flat_map(|held| &held.devices.results) {

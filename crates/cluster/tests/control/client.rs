@@ -55,6 +55,17 @@ impl Client {
         self.effects
     }
 
+    /// Changes the answers that are on their way.
+    pub(crate) fn lose_answers(&mut self, change: impl Fn(Answer) -> Answer) {
+        let answers = std::mem::take(&mut self.answers);
+        self.answers = answers.into_iter().map(|(id, answer)| (id, change(answer))).collect();
+    }
+
+    /// Loses a write that is on its way, and says nothing of it.
+    pub(crate) fn lose_effect(&mut self) {
+        self.answers.extend(self.effects.pop().map(|effect| (effect.id, Answer::Unknown)));
+    }
+
     /// Lists a kind anew, as after a watch was lost.
     pub(crate) fn list(&mut self, kind: Kind, board: &Board, now: Timestamp) {
         let mut events = vec![Event::Listing(kind)];

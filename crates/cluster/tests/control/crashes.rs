@@ -123,19 +123,64 @@ fn a_write_that_lands_after_another_has_taken_over_does_no_harm() {
     }
 }
 
+/// Its clock was set back: it reigns after whoever was before it all the same.
+#[test]
+fn a_controller_whose_clock_is_behind_takes_up_what_another_left() {
+    for n in [2, 5, 9, 13, 17] {
+        let mut board = Board::new(&yaml());
+        let mut chance = Chance::new(3);
+        let mut ahead = options("phalanx");
+        ahead.epoch = 1_000;
+        let mut clients = [Client::new(ahead, &board, START)];
+        let stops = |board: &Board| board.written.len() >= n;
+        let faults = &Faults::NONE;
+        let now = run(&mut board, &mut clients, (&mut chance, faults), (START, END), stops);
+        let mut behind = options("phalanx");
+        behind.epoch = 7;
+        let mut clients = [Client::new(behind, &board, now)];
+        run(&mut board, &mut clients, (&mut chance, faults), (now, END), |_| false);
+        let wrong = wrong(&board);
+        assert!(wrong.is_empty(), "after {n}: {wrong:#?}\n{:#?}", board.written);
+    }
+}
+
+/// Placements come to light only after the start, as when their kind was not served yet.
+#[test]
+fn a_placement_that_comes_to_light_late_is_taken_up() {
+    for n in 0..24 {
+        let mut board = Board::new(&yaml());
+        let mut chance = Chance::new(n);
+        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        let stops = |board: &Board| board.written.len() as u64 >= n;
+        let faults = &Faults::NONE;
+        let now = run(&mut board, &mut clients, (&mut chance, faults), (START, END), stops);
+        let mut without = board.clone();
+        without.objects.retain(|of, _| of.kind != Kind::Placement);
+        let mut late = options("phalanx");
+        late.epoch = 1;
+        let mut clients = [Client::new(late, &without, now)];
+        clients[0].list(Kind::Placement, &board, now);
+        run(&mut board, &mut clients, (&mut chance, faults), (now, END), |_| false);
+        let wrong = wrong(&board);
+        assert!(wrong.is_empty(), "after {n}: {wrong:#?}\n{:#?}", board.written);
+        assert_eq!(clients[0].controller.flights_len(), 0, "after {n}");
+    }
+}
+
 #[test]
 fn one_of_an_earlier_reign_writes_nothing_more_of_what_another_has_taken_up() {
     let mut board = Board::new(&yaml());
     let mut chance = Chance::new(1);
     let mut clients = [Client::new(options("phalanx"), &board, START)];
     run(&mut board, &mut clients, (&mut chance, &Faults::NONE), (START, END), |_| false);
-    let mut later = options("phalanx");
-    later.epoch = 2;
-    let mut clients = [Client::new(later, &board, START)];
+    let mut earlier = [Client::new(options("phalanx"), &board, START)];
+    let mut clients = [Client::new(options("phalanx"), &board, START)];
+    board.add(&gang("e", 1, "phalanx", "one"));
+    run(&mut board, &mut clients, (&mut chance, &Faults::NONE), (START, END), |_| false);
+    let mut clients = [Client::new(options("phalanx"), &board, START)];
     board.add(&gang("d", 1, "phalanx", "one"));
     run(&mut board, &mut clients, (&mut chance, &Faults::NONE), (START, END), |_| false);
     let written = board.written.len();
-    let mut earlier = [Client::new(options("phalanx"), &board, START)];
     board.delete(&super::board::named(Kind::Pod, "default", "d-0"));
     run(&mut board, &mut earlier, (&mut chance, &Faults::NONE), (START, END), |_| false);
     let more: Vec<&String> = board.written[written..]

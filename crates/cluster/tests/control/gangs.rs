@@ -129,6 +129,97 @@ fn a_committed_gang_whose_placement_is_deleted_is_released_whole() {
     assert_eq!(record(&board, "podgroup-g"), None);
 }
 
+/// That all runs is refused to be written: that is tried again, and what runs is left alone.
+#[test]
+fn a_gang_that_runs_is_not_ended_when_its_placement_can_t_be_written() {
+    for seed in 0..12 {
+        let yaml = fleet(3, 1) + &template("one", 1) + &gang("g", 3, "phalanx", "one");
+        let mut board = Board::new(&yaml);
+        let mut chance = Chance::new(seed);
+        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        let bound = |board: &Board| board.pods().all(|pod| !pod.spec.node_name.is_empty());
+        let faults = &Faults::NONE;
+        let now = run(&mut board, &mut clients, (&mut chance, faults), (START, END), bound);
+        board.forbidden = Some("update Placement");
+        let later = Timestamp(now.0 + 200_000);
+        let now = run(&mut board, &mut clients, (&mut chance, faults), (now, later), |_| false);
+        assert!((3..=10).contains(&board.refused), "seed {seed}: {}", board.refused);
+        assert_eq!(running(&board, "g-"), 3, "seed {seed}: {:#?}", board.written);
+        board.forbidden = None;
+        run(&mut board, &mut clients, (&mut chance, faults), (now, END), |_| false);
+        assert_eq!(running(&board, "g-"), 3, "seed {seed}: {:#?}", board.written);
+        assert_eq!(record(&board, "podgroup-g"), Some(PlacementPhase::Done), "seed {seed}");
+        assert_eq!(clients[0].controller.flights_len(), 0, "seed {seed}");
+    }
+}
+
+/// Somebody deletes the Placement of a gang that is released, after the controller that began it was
+/// stopped: what is bound is ended all the same.
+#[test]
+fn a_gang_that_is_released_goes_on_being_so_though_its_placement_is_deleted() {
+    for stopped in [false, true] {
+        let (mut board, mut clients, faults) = one_of_eight_refused();
+        let mut chance = Chance::new(5);
+        let releasing =
+            |board: &Board| record(board, "podgroup-g") == Some(PlacementPhase::Releasing);
+        let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, END), releasing);
+        assert_eq!(running(&board, "g-"), 7, "{:#?}", board.written);
+        if stopped {
+            clients = [Client::new(options("phalanx"), &board, now)];
+        }
+        board.delete(&named(Kind::Placement, "default", "podgroup-g"));
+        run(&mut board, &mut clients, (&mut chance, &faults), (now, END), |_| false);
+        assert_eq!(running(&board, "g-"), 0, "{stopped}: {:#?}", board.written);
+        assert_eq!(record(&board, "podgroup-g"), None, "{stopped}");
+        assert_eq!(clients[0].controller.flights_len(), 0, "{stopped}");
+    }
+}
+
+/// What was refused and is not any more begins with a short pause when something else is.
+#[test]
+fn a_write_that_is_taken_ends_the_growing_of_pauses() {
+    let (mut board, mut clients, faults) = one_of_eight_refused();
+    let mut chance = Chance::new(5);
+    let bound = |board: &Board| board.pods().all(|pod| !pod.spec.node_name.is_empty());
+    let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, END), bound);
+    board.forbidden = Some("update Placement");
+    let later = Timestamp(now.0 + 125_000);
+    let now = run(&mut board, &mut clients, (&mut chance, &faults), (now, later), |_| false);
+    board.forbidden = Some("delete Pod");
+    let released = |board: &Board| record(board, "podgroup-g") == Some(PlacementPhase::Releasing);
+    let now = run(&mut board, &mut clients, (&mut chance, &faults), (now, END), released);
+    board.refused = 0;
+    let later = Timestamp(now.0 + 12_000);
+    run(&mut board, &mut clients, (&mut chance, &faults), (now, later), |_| false);
+    // At 0, 1, 3 and 7 s, each of 7 pods; it had come to pauses of half a minute before.
+    assert_eq!(board.refused, 4 * 7);
+}
+
+/// A member of a committed gang whose binding is refused is tried again each time later, and the others
+/// are left alone meanwhile.
+#[test]
+fn a_seat_of_a_committed_gang_that_is_refused_is_tried_again_ever_later() {
+    for seed in 0..12 {
+        let yaml = fleet(3, 1) + &template("one", 1) + &gang("g", 3, "phalanx", "one");
+        let mut board = Board::new(&yaml);
+        let mut chance = Chance::new(seed);
+        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        board.forbidden = Some("bind Pod default/g-2");
+        let later = Timestamp(START.0 + 20_000);
+        let faults = &Faults::NONE;
+        let now = run(&mut board, &mut clients, (&mut chance, faults), (START, later), |_| false);
+        // The first pause is between one second and two, and each is twice as long as the one before.
+        assert!((4..=5).contains(&board.refused), "seed {seed}: {}", board.refused);
+        assert_eq!(running(&board, "g-"), 2, "seed {seed}: {:#?}", board.written);
+        let why = board.pod("g-2").expect("the member").status.conditions.clone();
+        assert_eq!(why[0].reason, "Unschedulable");
+        board.forbidden = None;
+        run(&mut board, &mut clients, (&mut chance, faults), (now, END), |_| false);
+        assert_eq!(running(&board, "g-"), 3, "seed {seed}: {:#?}", board.written);
+        assert_eq!(record(&board, "podgroup-g"), Some(PlacementPhase::Done), "seed {seed}");
+    }
+}
+
 /// The same, and its workload makes another, which runs: all eight run, and the seven were left alone.
 #[test]
 fn a_member_that_comes_again_is_seated_beside_the_others() {

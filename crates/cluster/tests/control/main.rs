@@ -14,6 +14,8 @@ mod crashes;
 #[cfg(test)]
 mod gangs;
 #[cfg(test)]
+mod kills;
+#[cfg(test)]
 mod lists;
 #[cfg(test)]
 mod rivals;
@@ -21,5 +23,7 @@ mod rivals;
 mod singles;
 #[cfg(test)]
 mod tells;
+#[cfg(test)]
+mod waits;
 #[cfg(test)]
 mod worlds;

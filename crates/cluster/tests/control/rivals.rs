@@ -45,6 +45,46 @@ fn of_two_pods_that_were_given_one_device_at_most_one_is_bound() {
     assert!(overlaps >= 50, "{overlaps}");
 }
 
+/// The one that came second, and is to give way, is stopped at any write; another goes on in its place.
+#[test]
+fn who_came_second_may_be_stopped_at_any_write() {
+    let yaml = fleet(1, 2)
+        + &template("one", 1)
+        + &pod("p", "left", &of_template("one"))
+        + &pod("q", "right", &of_template("one"));
+    let mut overlaps = 0;
+    for seed in 0..40 {
+        for n in 0..12 {
+            let mut board = Board::new(&yaml);
+            let mut chance = Chance::new(seed);
+            let mut clients =
+                ["left", "right"].map(|name| Client::new(options(name), &board, START));
+            let faults = Faults { lost: 8, ..Faults::NONE };
+            let mut seen = Vec::new();
+            let now =
+                run(&mut board, &mut clients, (&mut chance, &faults), (START, END), |board| {
+                    seen.extend(board.devices_twice());
+                    board.written.len() >= n
+                });
+            let second = board.written.iter().any(|write| write.starts_with("release"));
+            overlaps += usize::from(second);
+            let mut again = options("right");
+            again.epoch = 1;
+            clients[1] = Client::new(again, &board, now);
+            run(&mut board, &mut clients, (&mut chance, &faults), (now, END), |board| {
+                seen.extend(board.devices_twice());
+                false
+            });
+            assert!(seen.is_empty(), "seed {seed} after {n}: {seen:?}\n{:#?}", board.written);
+            assert_eq!(bound(&board), 2, "seed {seed} after {n}: {:#?}", board.written);
+            let held = board.claims().filter(|claim| claim.status.allocation.is_some()).count();
+            assert_eq!(held, 2, "seed {seed} after {n}: {:#?}", board.written);
+        }
+    }
+    // Stopped in the midst of giving way, or right after it.
+    assert!(overlaps >= 50, "{overlaps}");
+}
+
 #[test]
 fn gangs_of_two_controllers_do_not_hold_each_other_up_for_ever() {
     let mut overlaps = 0;
