@@ -9,13 +9,14 @@ use phalanx_cluster::control::{
     Effect, EffectId, EventWrite, Guard, PodConditionWrite, PodName, Write,
 };
 use phalanx_cluster::raise::{self, Bind, FINALIZER, PLANNED, PodStatusWrite};
+use phalanx_objects::meta::OwnerReference;
 use phalanx_objects::resource::{ResourceClaim, ResourceClaimStatus};
 use phalanx_objects::storage::{BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION};
 use phalanx_objects::topology::Placement;
 use phalanx_objects::{Kind, Object, ObjectRef};
 use serde_json::{Value, json};
 
-use crate::discover::Board;
+use crate::discover::{Board, Served};
 
 /// Lists of known kinds are merged entry by entry, others replaced.
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -36,7 +37,8 @@ pub(crate) struct Scene<'a> {
     pub scheduler: &'a str,
     /// The process that writes.
     pub instance: &'a str,
-    /// Whether the pod's condition stood before as it is written: then it has not changed now.
+    /// Whether the pod's condition stood before as it is written, so that it has not changed now; whether
+    /// the claim's allocation did, so that it need not be written.
     pub stands: bool,
 }
 
@@ -111,7 +113,7 @@ fn seat(write: &raise::Write, guard: &Guard, scene: Scene<'_>) -> Option<Ask> {
         }
         raise::Write::DeleteClaim(claim) => delete(&raise_ref(claim), guard, scene),
         raise::Write::ClaimStatus(claim) => {
-            let body = json!({"status": claim_status(claim)});
+            let body = json!({"status": claim_status(claim, scene.stands)});
             patch(&raise_ref(claim), "/status", MERGE, body, guard, scene)
         }
         raise::Write::PodStatus(status) => pod_status(status, guard, scene),
@@ -179,14 +181,16 @@ fn create_claim(claim: &ResourceClaim, scene: Scene<'_>) -> Option<Ask> {
 }
 
 /// A claim's status as a merge: an allocation is only ever set or taken away, never changed. What drivers
-/// say of devices goes with the allocation and is left alone otherwise, for of it we keep a part only.
-fn claim_status(claim: &ResourceClaim) -> Value {
+/// say of devices goes with the allocation and is left alone otherwise, for of it we keep a part only; so it
+/// is with an allocation that stands.
+fn claim_status(claim: &ResourceClaim, stands: bool) -> Value {
     let status = &claim.status;
     let users = match status.reserved_for.is_empty() {
         true => Value::Null,
         false => value(&status.reserved_for),
     };
     match &status.allocation {
+        Some(_) if stands => json!({"reservedFor": users}),
         Some(allocation) => json!({"allocation": value(allocation), "reservedFor": users}),
         None => json!({"allocation": null, "reservedFor": users, "devices": null}),
     }
@@ -212,8 +216,26 @@ fn bind_pod(bind: &Bind, scene: Scene<'_>) -> Option<Ask> {
 
 fn create_placement(placement: &Placement, scene: Scene<'_>) -> Option<Ask> {
     let path = scene.board.get(&Kind::Placement)?.within(&placement.metadata.namespace);
-    let body = value(&Object::from(placement.clone()));
+    let mut placement = placement.clone();
+    for owner in &mut placement.metadata.owner_references {
+        // The garbage collector looks for it under the version that is served.
+        if let Some(served) = served(owner, scene.board) {
+            owner.api_version = served;
+        }
+    }
+    let body = value(&Object::from(placement));
     Some(Ask::new(Method::POST, path, PLAIN, body))
+}
+
+/// The version under which an owner's kind is served; none where that is not known.
+fn served(owner: &OwnerReference, board: &Board) -> Option<String> {
+    let group = |version: &str| version.rsplit_once('/').map(|(group, _)| group.to_owned());
+    let of = |(kind, served): (&Kind, &Served)| {
+        let same =
+            kind.as_str() == owner.kind && group(&served.api_version) == group(&owner.api_version);
+        same.then(|| served.api_version.clone())
+    };
+    board.iter().find_map(of)
 }
 
 /// Step by step, so that what is left out is gone, and what others wrote to the metadata stays.

@@ -1,12 +1,13 @@
-//! Carries effects out: a bounded number at once, each answered. In which order they are made is no matter
-//! here: the controller gives out only what may be made now.
+//! Carries effects out: a bounded number at once, each answered. The controller gives out only what may be
+//! made now, so that any order will do; what puts pods on nodes goes before what is only told.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 use kube::Client;
-use phalanx_cluster::control::{Answer, Effect, Event};
+use phalanx_cluster::control::{Answer, Effect, Event, Write};
 use phalanx_objects::Object;
 use phalanx_objects::read::Item;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -30,8 +31,38 @@ const BUSY_PAUSE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Parcel {
     pub effect: Effect,
-    /// Whether the condition that it writes stood before with the same status.
+    /// Whether what it writes stood before: the condition with the same status, the allocation of the claim.
     pub stands: bool,
+}
+
+/// Effects that wait for a place: each kind in the order in which it came.
+#[derive(Debug, Default)]
+struct Queue {
+    writes: VecDeque<Parcel>,
+    /// Conditions and events, which nothing waits for.
+    told: VecDeque<Parcel>,
+}
+
+impl Queue {
+    fn push(&mut self, parcel: Parcel) {
+        let queue = match parcel.effect.write {
+            Write::PodCondition(_) | Write::Event(_) => &mut self.told,
+            Write::Seat(_)
+            | Write::CreatePlacement(_)
+            | Write::UpdatePlacement(_)
+            | Write::DeletePlacement(_)
+            | Write::DeletePod(_) => &mut self.writes,
+        };
+        queue.push_back(parcel);
+    }
+
+    fn pop(&mut self) -> Option<Parcel> {
+        self.writes.pop_front().or_else(|| self.told.pop_front())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.told.is_empty()
+    }
 }
 
 /// Who carries effects out.
@@ -52,10 +83,20 @@ impl Carrier {
     pub(crate) async fn carry(self, mut parcels: mpsc::UnboundedReceiver<Parcel>) {
         let places = Arc::new(Semaphore::new(self.at_once));
         let mut under_way = JoinSet::new();
-        while let Some(parcel) = parcels.recv().await {
+        let mut queue = Queue::default();
+        loop {
+            if queue.is_empty() {
+                let Some(parcel) = parcels.recv().await else { break };
+                queue.push(parcel);
+            }
             while under_way.try_join_next().is_some() {}
             // It is never closed.
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            // What came while no place was free may go first.
+            while let Ok(parcel) = parcels.try_recv() {
+                queue.push(parcel);
+            }
+            let Some(parcel) = queue.pop() else { continue };
             let carrier = self.clone();
             under_way.spawn(async move {
                 carrier.one(parcel).await;
@@ -175,6 +216,8 @@ fn word(answer: &Answer) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use phalanx_cluster::control::{EffectId, Guard, PodConditionWrite, PodName};
+
     use super::*;
 
     #[test]
@@ -188,6 +231,27 @@ mod tests {
         assert_eq!([of(401), of(429), of(500), of(503), of(504)], ["unknown"; 5]);
         let refused = answer(StatusCode::UNPROCESSABLE_ENTITY, status);
         assert!(matches!(refused, Answer::Refused { code: 422, message } if message == "no"));
+    }
+
+    #[test]
+    fn what_puts_pods_on_nodes_goes_before_what_is_only_told() {
+        let pod = || PodName { namespace: "d".to_owned(), name: "p".to_owned() };
+        let condition = PodConditionWrite {
+            pod: pod(),
+            uid: "u".to_owned(),
+            reason: "Unschedulable",
+            message: "It waits.".to_owned(),
+        };
+        let writes = [Write::PodCondition(condition), Write::DeletePod(pod())];
+        let mut queue = Queue::default();
+        for (id, write) in (0..).zip(writes.into_iter().cycle().take(4)) {
+            let effect = Effect { id: EffectId(id), guard: Guard::default(), write };
+            queue.push(Parcel { effect, stands: false });
+        }
+        let order: Vec<u64> =
+            std::iter::from_fn(|| queue.pop()).map(|parcel| parcel.effect.id.0).collect();
+        assert_eq!(order, [1, 3, 0, 2]);
+        assert!(queue.is_empty());
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use phalanx_cluster::control::{Controller, Difference, Effect, Event, Step, Told, Write};
+use phalanx_cluster::raise;
 use phalanx_engine::Timestamp;
+use phalanx_objects::resource::ResourceClaim;
 use phalanx_objects::{Kind, Object, ObjectRef};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
@@ -103,9 +105,18 @@ impl Steering {
         }
     }
 
-    /// Whether the pod has the condition already that the effect writes.
+    /// Whether the pod has the condition already that the effect writes, or the claim the allocation.
     fn stands(&self, effect: &Effect) -> bool {
-        let Write::PodCondition(condition) = &effect.write else { return false };
+        let condition = match &effect.write {
+            Write::PodCondition(condition) => condition,
+            Write::Seat(raise::Write::ClaimStatus(claim)) => return self.is_allocated(claim),
+            Write::Seat(_)
+            | Write::CreatePlacement(_)
+            | Write::UpdatePlacement(_)
+            | Write::DeletePlacement(_)
+            | Write::DeletePod(_)
+            | Write::Event(_) => return false,
+        };
         let of = ObjectRef {
             kind: Kind::Pod,
             namespace: condition.pod.namespace.clone(),
@@ -114,6 +125,14 @@ impl Steering {
         let found = self.controller.world().objects().and_then(|objects| objects.get(&of));
         let Some(Object::Pod(pod)) = found else { return false };
         pod.status.conditions.iter().any(|c| c.kind == "PodScheduled" && c.status == "False")
+    }
+
+    /// Whether a claim is allocated as it is to be written. The write is guarded by the version that says so.
+    fn is_allocated(&self, claim: &ResourceClaim) -> bool {
+        let objects = self.controller.world().objects();
+        let found = objects.and_then(|objects| objects.get(&raise::reference(claim)));
+        let Some(Object::ResourceClaim(found)) = found else { return false };
+        found.status.allocation.is_some() && found.status.allocation == claim.status.allocation
     }
 
     /// Keeps the objects that a decision failed on.

@@ -1,5 +1,6 @@
 //! Each write's form on the wire, by hand from the API's conventions.
 
+use phalanx_objects::scheduling::SchedulingKind;
 use phalanx_objects::topology::PlacementPhase;
 
 use super::*;
@@ -18,11 +19,14 @@ fn board() -> Board {
 }
 
 fn asked(write: Write, version: Option<&str>) -> Ask {
+    asked_where(write, version, false)
+}
+
+fn asked_where(write: Write, version: Option<&str>, stands: bool) -> Ask {
     let guard = Guard { uid: "u".to_owned(), version: version.map(str::to_owned), epoch: 1 };
     let now = "2026-11-30T10:00:00.123456789Z".parse().expect("a time");
     let board = board();
-    let scene =
-        Scene { board: &board, now, scheduler: "phalanx", instance: "phalanx-a", stands: false };
+    let scene = Scene { board: &board, now, scheduler: "phalanx", instance: "phalanx-a", stands };
     ask(&Effect { id: EffectId(1), guard, write }, scene).expect("it is served")
 }
 
@@ -55,6 +59,46 @@ fn a_claim_is_given_devices_and_users_in_one_write() {
     assert_eq!(status["allocation"]["devices"]["results"][0]["device"], "gpu-0");
     assert_eq!(status["reservedFor"], json!([{"resource": "pods", "name": "p", "uid": "pu"}]));
     assert!(status.get("devices").is_none(), "what drivers say is left alone: {status}");
+}
+
+#[test]
+fn an_allocation_that_stands_is_not_written_again_with_another_user() {
+    let write = Write::Seat(raise::Write::ClaimStatus(claim(ALLOCATED)));
+    let ask = asked_where(write, Some("8"), true);
+    let users = json!([{"resource": "pods", "name": "p", "uid": "pu"}]);
+    assert_eq!(ask.body["status"], json!({"reservedFor": users}));
+}
+
+#[test]
+fn the_owner_of_a_placement_is_named_in_the_version_that_is_served() {
+    let mut placement = Placement::default();
+    placement.metadata.namespace = "ml".to_owned();
+    let owner = |api_version: &str| OwnerReference {
+        api_version: api_version.to_owned(),
+        kind: "PodGroup".to_owned(),
+        name: "g".to_owned(),
+        uid: "gu".to_owned(),
+        controller: Some(true),
+    };
+    for (known, written) in [
+        ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3"),
+        // Of another project, and not served here.
+        ("scheduling.volcano.sh/v1beta1", "scheduling.volcano.sh/v1beta1"),
+    ] {
+        placement.metadata.owner_references = vec![owner(known)];
+        let mut board = board();
+        let kind = Kind::Scheduling(SchedulingKind::PodGroup);
+        let (api_version, plural) =
+            ("scheduling.k8s.io/v1alpha3".to_owned(), "podgroups".to_owned());
+        board.insert(kind, Served { api_version, plural });
+        let now = "2026-11-30T10:00:00Z".parse().expect("a time");
+        let scene =
+            Scene { board: &board, now, scheduler: "phalanx", instance: "a", stands: false };
+        let write = Write::CreatePlacement(Box::new(placement.clone()));
+        let effect = Effect { id: EffectId(1), guard: Guard::default(), write };
+        let ask = ask(&effect, scene).expect("it is served");
+        assert_eq!(ask.body["metadata"]["ownerReferences"][0]["apiVersion"], written);
+    }
 }
 
 #[test]
