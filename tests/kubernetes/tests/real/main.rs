@@ -4,12 +4,14 @@
 //! Without Go and without ready programs these tests say that they are left out.
 
 #![expect(clippy::disallowed_methods, reason = "it stands at the rim: it looks at processes")]
+#![expect(clippy::print_stdout, reason = "a test says what it found, and what it left out")]
 #![expect(clippy::panic, reason = "what a helper finds wrong fails the test that asked it")]
 
 mod accepts;
 mod agrees;
 mod board;
 mod controls;
+mod crashes;
 mod ends;
 mod kubelets;
 mod planned;

@@ -85,9 +85,18 @@ impl Running {
         more: &[&str],
     ) -> Result<Self, Failure> {
         let kubeconfig = service_account(cluster, admin).await;
+        Self::start_by(cluster, &kubeconfig, more).await
+    }
+
+    /// The same for whom the kubeconfig names.
+    pub(crate) async fn start_by(
+        cluster: &Cluster,
+        kubeconfig: &Path,
+        more: &[&str],
+    ) -> Result<Self, Failure> {
         let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr();
         let port = port.expect("a port").port();
-        let log = cluster.folder().join("phalanx.log");
+        let log = cluster.folder().join(format!("phalanx-{port}.log"));
         let mut command = phalanx();
         command.args(arguments()).args(more).arg("--kubeconfig").arg(kubeconfig);
         command.arg(format!("--listen=127.0.0.1:{port}"));
