@@ -9,6 +9,7 @@
 
 mod accepts;
 mod agrees;
+mod answers;
 mod board;
 mod controls;
 mod crashes;
