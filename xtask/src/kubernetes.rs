@@ -37,8 +37,8 @@ pub(crate) fn build(version: Version) -> Done {
     show(&format!("the programs of Kubernetes {version}, built where they are missing"), &mut build)
 }
 
-/// Runs the suite against a version.
-pub(crate) fn suite(version: Version) -> Done {
+/// Runs the suite against a version; or of it only what is asked for, in full and not as a sample.
+pub(crate) fn suite(version: Version, full: &[Full]) -> Done {
     build(version)?;
     let version = version.as_str();
     // The suite runs the command, which lies beside its own program. Both are built of the same parts.
@@ -47,5 +47,35 @@ pub(crate) fn suite(version: Version) -> Done {
     let mut test = cargo(&["test", "--test", "real"]);
     test.args(both);
     test.env("PHALANX_KUBERNETES", version).env("PHALANX_REQUIRE_KUBERNETES", "1");
+    if !full.is_empty() {
+        // What was found is worth a look although all is well.
+        test.args(["--", "--nocapture"]);
+    }
+    for part in full {
+        let (tests, variable) = part.names();
+        test.arg(tests).env(variable, "all");
+    }
+    if full.contains(&Full::Worlds) {
+        test.env("PHALANX_REQUIRE_SHARED", "1");
+    }
     show(&format!("the suite against Kubernetes {version}"), &mut test)
+}
+
+/// A part of the suite of which every run takes a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// The controller is killed after each write.
+    Crash,
+    /// Recorded worlds are put on the server.
+    Worlds,
+}
+
+impl Full {
+    /// The module of its tests, and the variable that makes them take all.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Crash => ("crashes::", "PHALANX_CRASHES"),
+            Self::Worlds => ("answers::", "PHALANX_WORLDS"),
+        }
+    }
 }

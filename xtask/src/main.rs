@@ -24,6 +24,7 @@ mod tidy;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use kubernetes::Full;
 
 /// Lowering makes and drops many small values: this allocator takes about half the time of the
 /// system's.
@@ -106,6 +107,13 @@ enum Task {
         /// Which Kubernetes.
         #[arg(long, value_enum, default_value = "1.37")]
         kubernetes: kubernetes::Version,
+        /// Only kill the controller, after each of its writes in turn: minutes.
+        #[arg(long)]
+        crash: bool,
+        /// Only put 200 recorded worlds on the server, for plan, controller and kube-scheduler to answer;
+        /// needs the shared data.
+        #[arg(long)]
+        worlds: bool,
     },
     /// Run cargo-mutants over the checks, the device allocator and the CEL evaluator.
     Mutants {
@@ -137,7 +145,11 @@ fn main() -> ExitCode {
         Task::Kubernetes { task: Kubernetes::Build { kubernetes } } => {
             kubernetes::build(kubernetes)
         }
-        Task::E2e { kubernetes } => kubernetes::suite(kubernetes),
+        Task::E2e { kubernetes, crash, worlds } => {
+            let asked = [(crash, Full::Crash), (worlds, Full::Worlds)];
+            let full = asked.into_iter().filter(|(asked, _)| *asked).map(|(_, full)| full);
+            kubernetes::suite(kubernetes, &full.collect::<Vec<_>>())
+        }
         Task::Mutants { more } => mutants::run(&more),
     };
     match done {
