@@ -291,7 +291,7 @@ impl Controller {
                 let millis = self.options.wait_within_millis;
                 let over = |since: Timestamp| since.0.saturating_add(millis) <= now.0;
                 let (object, seconds) = (of.to_string(), millis / 1000);
-                flight.others_since.is_some_and(over).then(|| Cause::Waited { object, seconds })
+                flight.others_since.is_some_and(over).then_some(Cause::Waited { object, seconds })
             }
             Lack::Allocation(claim) => {
                 let readers = self.readers.get(claim).into_iter().flatten();

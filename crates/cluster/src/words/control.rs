@@ -43,8 +43,8 @@ pub(crate) fn given_up(cause: &Cause) -> String {
              tolerate. It is decided again."
         ),
         Cause::Waited { object, seconds } => format!(
-            "The place was given up, for {object} was not ready for the pod within {seconds} s. It is \
-             decided again; look at the events of that object."
+            "The place was given up, for {object} made the pod wait for more than {seconds} s. It is \
+             decided again; look at its events."
         ),
         Cause::NotProvisioned(claim) => format!(
             "The place was given up, for no volume could be made for the claim {claim} on its node. It is \

@@ -61,10 +61,10 @@ impl Board {
             }
             meta.creation_timestamp = Some(jiff::Timestamp::from_second(1_000).expect("a time"));
             self.put(object.clone());
-            match object {
-                Object::Pod(pod) => self.make_claims(&pod),
-                Object::Scheduling(Scheduling::PodGroup(group)) => self.make_group_claims(&group),
-                _ => {}
+            if let Object::Pod(pod) = &object {
+                self.make_claims(pod);
+            } else if let Object::Scheduling(Scheduling::PodGroup(group)) = &object {
+                self.make_group_claims(group);
             }
         }
     }

@@ -112,7 +112,7 @@ fn at(n: usize, what: Wrong, seed: u64) -> usize {
         Wrong::Killed => clients = [Client::new(next(), &board, now)],
         Wrong::Unanswered => clients[0].lose_answers(|answer| match answer {
             Answer::Written(_) => Answer::Unknown,
-            other => other,
+            Answer::Conflict | Answer::Missing | Answer::Refused { .. } | Answer::Unknown => answer,
         }),
         Wrong::Unmade => clients[0].lose_effect(),
     }

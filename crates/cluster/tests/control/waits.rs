@@ -85,7 +85,7 @@ fn who_waits_too_long_gives_up_what_it_holds() {
     // Of one pod lowering reads the time that the allocation carries; a gang waits from when it has all.
     for (yaml, why) in [
         (pod("p", "phalanx", &of_template("one")), "did not report in time"),
-        (gang("p", 2, "phalanx", "one"), "not ready for the pod within 600 s"),
+        (gang("p", 2, "phalanx", "one"), "made the pod wait for more than 600 s"),
     ] {
         let mut board = Board::new(&(prepared(2) + &template("one", 1) + &yaml));
         let mut chance = Chance::new(1);
@@ -117,7 +117,8 @@ fn who_waits_too_long_for_a_volume_is_told_so() {
     let (mut board, _) = without_volume();
     let mut chance = Chance::new(1);
     let mut clients = [Client::new(options("phalanx"), &board, START)];
-    let told = |board: &Board| board.events.iter().any(|event| event.note.contains("within 600 s"));
+    let told =
+        |board: &Board| board.events.iter().any(|event| event.note.contains("more than 600 s"));
     let faults = &Faults::NONE;
     let now = run(&mut board, &mut clients, (&mut chance, faults), (START, END), told);
     assert!((600_000..610_000).contains(&(now.0 - START.0)), "{}", now.0 - START.0);
