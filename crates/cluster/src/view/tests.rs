@@ -156,7 +156,7 @@ fn full() -> Document {
             missing_subgroups: vec!["s".into()],
             reasons: vec![reason()],
             cures: vec![cure()],
-            notes: Vec::new(),
+            notes: vec!["n".into()],
             ranks: vec![RankView { rank: 0, pod: "p".into(), node: "n".into(), devices: 1 }],
             places: vec![PlaceView {
                 topology: "t".into(),

@@ -261,7 +261,7 @@ fn a_cure_of_a_gang_works_and_can_spare_nothing() {
     }
     println!("{groups} gangs and {pods} pods of 80 worlds; cures by kind: {counts:?}");
     for kind in ["nodes", "minimum", "relax", "without", "gate"] {
-        assert!(counts.get(kind).is_some_and(|count| *count >= 8), "{kind}: {counts:?}");
+        assert!(counts.get(kind).is_some_and(|count| *count >= 5), "{kind}: {counts:?}");
     }
 }
 
