@@ -4,11 +4,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use tempfile::TempDir;
 
+use crate::audit::{self, Asked};
 use crate::failure::Failure;
 use crate::guard::Guard;
 use crate::identity::{self, Identity};
@@ -18,10 +21,13 @@ use crate::ports;
 use crate::programs::Programs;
 use crate::until::until;
 
+/// The controller, as deploy/ runs it.
+pub const CONTROLLER: &str = "system:serviceaccount:phalanx-system:phalanx";
+
 /// What a control plane is to be like.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// Feature gates that are switched on in every part, by their names.
+    /// Feature gates that are switched on in every part, by their names; `Name=false` is off.
     pub gates: Vec<String>,
     /// Group and version of APIs that are served beside the defaults.
     pub apis: Vec<String>,
@@ -39,6 +45,8 @@ pub struct Cluster {
     running: Vec<Running>,
     /// Whether what was written is worth a look although no test fails.
     failed: bool,
+    /// From which byte on the audit log counts: while it starts, the server forbids what it allows later.
+    audited_from: u64,
     // Dropped in this order, after the parts have ended.
     guard: Guard,
     folder: Option<TempDir>,
@@ -52,19 +60,22 @@ struct Running {
 
 impl Cluster {
     /// Runs a test on a control plane of the version that this run is about. Where there are no
-    /// programs that is said aloud, and the test is left out.
+    /// programs that is said aloud, and the test is left out. What is asked of the server is written
+    /// down.
     ///
     /// # Panics
-    /// When the control plane does not start, when the test fails, and when a part has ended by itself
-    /// meanwhile: with the reason, and with the folder of the logs.
+    /// When the control plane does not start, when the test fails, when a part has ended by itself
+    /// meanwhile, and when Phalanx asked for what its role does not allow: with the reason, and with the
+    /// folder of the logs.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn test(setup: Setup, test: impl AsyncFnOnce(&mut Self) -> Result<(), Failure>) {
         let tested = async {
             let Some(programs) = Programs::or_left_out(Kubernetes::of_this_run())? else {
                 return Ok(());
             };
-            let mut cluster = Self::start(programs, setup).await?;
+            let mut cluster = Self::start_audited(programs, setup, true).await?;
             let tested = test(&mut cluster).await.and_then(|()| cluster.still_running());
+            let tested = tested.and_then(|()| cluster.nothing_was_forbidden());
             cluster.failed = tested.is_err();
             tested
         };
@@ -78,17 +89,29 @@ impl Cluster {
     /// # Errors
     /// When a program ends at once or is not ready in time; the folder with the logs stays.
     pub async fn start(programs: Programs, setup: Setup) -> Result<Self, Failure> {
-        let mut cluster = Self::empty(programs, &setup)?;
+        Self::start_audited(programs, setup, false).await
+    }
+
+    async fn start_audited(
+        programs: Programs,
+        setup: Setup,
+        audits: bool,
+    ) -> Result<Self, Failure> {
+        let mut cluster = Self::empty(programs, &setup, audits)?;
         let started = cluster.start_parts(&setup).await;
         cluster.failed = started.is_err();
         started.map(|()| cluster)
     }
 
-    fn empty(programs: Programs, setup: &Setup) -> Result<Self, Failure> {
+    fn empty(programs: Programs, setup: &Setup, audits: bool) -> Result<Self, Failure> {
         let made = tempfile::Builder::new().prefix("phalanx-kubernetes-").tempdir();
         let folder = made.map_err(Failure::io("A temporary folder can't be made"))?;
         let on = |names: &[String]| {
-            names.iter().map(|name| format!("{name}=true")).collect::<Vec<_>>().join(",")
+            let on = |name: &String| match name.contains('=') {
+                true => name.clone(),
+                false => format!("{name}=true"),
+            };
+            names.iter().map(on).collect::<Vec<_>>().join(",")
         };
         let place = Place {
             folder: folder.path().to_owned(),
@@ -97,11 +120,13 @@ impl Cluster {
             api_server: ports::free(),
             gates: on(&setup.gates),
             apis: on(&setup.apis),
+            audits,
         };
         identity::write(&place.folder, place.api_server)?;
         let guard = Guard::start()?;
         let (running, folder) = (Vec::new(), Some(folder));
-        Ok(Self { programs, place, running, failed: false, guard, folder })
+        let (failed, audited_from) = (false, 0);
+        Ok(Self { programs, place, running, failed, audited_from, guard, folder })
     }
 
     async fn start_parts(&mut self, setup: &Setup) -> Result<(), Failure> {
@@ -128,6 +153,7 @@ impl Cluster {
     /// # Errors
     /// When it can't be started, or is not ready in time.
     pub async fn restart(&mut self, part: Part) -> Result<(), Failure> {
+        self.nothing_was_forbidden()?;
         let (ends, runs) =
             std::mem::take(&mut self.running).into_iter().partition(|r| r.part == part);
         self.running = runs;
@@ -137,7 +163,38 @@ impl Cluster {
             child.wait().map_err(failed())?;
         }
         self.start_part(part)?;
-        self.ready().await
+        self.ready().await?;
+        if self.place.audits {
+            let failed = Failure::io("The audit log can't be looked at");
+            self.audited_from = self.place.audit_log().metadata().map_err(failed)?.len();
+        }
+        Ok(())
+    }
+
+    /// What was asked of the API server about its resources so far, where a test runs on it.
+    ///
+    /// # Errors
+    /// When its audit log can't be read.
+    pub fn asked(&self) -> Result<Vec<Asked>, Failure> {
+        if self.place.audits {
+            audit::read(&self.place.audit_log(), self.audited_from)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Whether all that Phalanx asked for was allowed.
+    ///
+    /// # Errors
+    /// [`Failure::Forbidden`] with the first that was not.
+    fn nothing_was_forbidden(&self) -> Result<(), Failure> {
+        let of_ours = |asked: &Asked| asked.user == CONTROLLER && asked.was_forbidden();
+        match self.asked()?.into_iter().find(of_ours) {
+            None => Ok(()),
+            Some(Asked { user, verb, resource, .. }) => {
+                Err(Failure::Forbidden { user, verb, resource })
+            }
+        }
     }
 
     /// Starts a program of the test, which ends with the control plane at the latest.
@@ -156,6 +213,43 @@ impl Cluster {
         let mut command = Command::new(self.programs.folder().join("kubectl"));
         command.arg("--kubeconfig").arg(self.kubeconfig(Identity::Admin));
         command
+    }
+
+    /// Applies a folder of manifests, as the administrator does with kubectl.
+    ///
+    /// # Errors
+    /// When kubectl can't be started, or the server does not take them.
+    pub fn apply(&self, folder: &Path) -> Result<(), Failure> {
+        let mut kubectl = self.kubectl();
+        kubectl.args(["apply", "--server-side", "-k"]).arg(folder);
+        let done = kubectl.output().map_err(Failure::io("kubectl could not be started"))?;
+        let said = || String::from_utf8_lossy(&done.stderr).into_owned();
+        let failed = || Failure::Apply { folder: folder.to_owned(), said: said() };
+        done.status.success().then_some(()).ok_or_else(failed)
+    }
+
+    /// The kubeconfig of a service account that is there.
+    ///
+    /// # Errors
+    /// When the server gives it no token.
+    pub async fn account(
+        &self,
+        admin: &Client,
+        namespace: &str,
+        name: &str,
+    ) -> Result<PathBuf, Failure> {
+        let accounts = Api::<ServiceAccount>::namespaced(admin.clone(), namespace);
+        let params = PostParams::default();
+        let token = accounts.create_token_request(name, &params, &TokenRequest::default()).await?;
+        let token = token.status.and_then(|status| status.token).unwrap_or_default();
+        let file = format!("{namespace}-{name}.kubeconfig");
+        identity::write_kubeconfig(&self.place.folder, self.place.api_server, &file, &token)
+    }
+
+    /// The processes of its parts.
+    #[must_use]
+    pub fn processes(&self) -> Vec<(Part, u32)> {
+        self.running.iter().map(|running| (running.part, running.child.id())).collect()
     }
 
     fn start_part(&mut self, part: Part) -> Result<(), Failure> {
@@ -213,9 +307,19 @@ impl Cluster {
     /// # Errors
     /// When the client does not take the kubeconfig.
     pub async fn client(&self, identity: Identity) -> Result<Client, Failure> {
-        let kubeconfig = Kubeconfig::read_from(self.kubeconfig(identity))?;
+        self.client_of(&self.kubeconfig(identity)).await
+    }
+
+    /// A client of the API server, by a kubeconfig.
+    ///
+    /// # Errors
+    /// When the client does not take the kubeconfig.
+    pub async fn client_of(&self, kubeconfig: &Path) -> Result<Client, Failure> {
+        let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
         let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+        // What the server answers is what a test is about.
+        config.default_retry = false;
         Ok(Client::try_from(config)?)
     }
 

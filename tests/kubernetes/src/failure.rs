@@ -39,7 +39,7 @@ pub enum Failure {
     /// A file, folder or process.
     #[error("{what}: {source}.")]
     Io {
-        /// What was to be done.
+        /// What was to be done, as the beginning of a sentence.
         what: String,
         /// Why it could not be.
         source: io::Error,
@@ -53,6 +53,24 @@ pub enum Failure {
     /// The API server refused, or could not be asked.
     #[error("The API server was asked in vain: {0}.")]
     Api(#[from] kube::Error),
+    /// kubectl failed.
+    #[error("kubectl could not apply {folder}: {said}")]
+    Apply {
+        /// What was to be applied.
+        folder: PathBuf,
+        /// What it says.
+        said: String,
+    },
+    /// Phalanx asked for what its role does not allow.
+    #[error("{user} may not {verb} {resource}: the role in deploy/role.yaml lacks it.")]
+    Forbidden {
+        /// Who asked.
+        user: String,
+        /// What for.
+        verb: String,
+        /// Of which resource.
+        resource: String,
+    },
     /// A program ended by itself.
     #[error("{part} has ended ({status}). Its log ends so:\n{log}")]
     Ended {

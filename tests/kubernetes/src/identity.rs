@@ -89,13 +89,27 @@ pub(crate) fn write(folder: &Path, port: u16) -> Result<(), Failure> {
     put(files::ACCOUNTS_KEY, accounts.serialize_pem())?;
     put(files::ACCOUNTS_PUBLIC, accounts.public_key_pem())?;
     for identity in Identity::ALL {
-        put(&format!("{}.kubeconfig", identity.token()), kubeconfig(identity, folder, port))?;
+        let token = identity.token();
+        write_kubeconfig(folder, port, &format!("{token}.kubeconfig"), token)?;
     }
     Ok(())
 }
 
+/// Writes the kubeconfig of who has this token; answers where it is.
+pub(crate) fn write_kubeconfig(
+    folder: &Path,
+    port: u16,
+    name: &str,
+    token: &str,
+) -> Result<PathBuf, Failure> {
+    let path = folder.join(name);
+    let failed = Failure::io(format!("{} can't be written", path.display()));
+    fs::write(&path, kubeconfig(token, folder, port)).map_err(failed)?;
+    Ok(path)
+}
+
 /// JSON, which is YAML as well.
-fn kubeconfig(identity: Identity, folder: &Path, port: u16) -> String {
+fn kubeconfig(token: &str, folder: &Path, port: u16) -> String {
     let server = format!("https://127.0.0.1:{port}");
     let config = json!({
         "apiVersion": "v1",
@@ -104,7 +118,7 @@ fn kubeconfig(identity: Identity, folder: &Path, port: u16) -> String {
             "name": "test",
             "cluster": {"server": server, "certificate-authority": folder.join(files::CA)},
         }],
-        "users": [{"name": "user", "user": {"token": identity.token()}}],
+        "users": [{"name": "user", "user": {"token": token}}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
         "current-context": "test",
     });

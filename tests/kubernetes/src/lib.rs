@@ -9,6 +9,7 @@
     reason = "it stands at the rim: it starts programs and reads files and variables"
 )]
 
+mod audit;
 mod cluster;
 mod failure;
 mod go;
@@ -20,10 +21,12 @@ mod ports;
 mod programs;
 mod until;
 
-pub use cluster::{Cluster, Setup};
+pub use audit::Asked;
+pub use cluster::{CONTROLLER, Cluster, Setup};
 pub use failure::Failure;
 pub use identity::Identity;
 pub use kubernetes::Kubernetes;
 pub use parts::Part;
+pub use ports::free as free_port;
 pub use programs::Programs;
 pub use until::until;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::audit;
 use crate::failure::Failure;
 use crate::identity::{Identity, files};
 
@@ -75,6 +76,8 @@ pub(crate) struct Place {
     pub(crate) gates: String,
     /// `group/version=true,…`: what the server serves beside its defaults.
     pub(crate) apis: String,
+    /// Whether the server writes down what is asked of it.
+    pub(crate) audits: bool,
 }
 
 impl Place {
@@ -82,7 +85,7 @@ impl Place {
     pub(crate) fn arguments(&self, part: Part) -> Result<Vec<String>, Failure> {
         let mut arguments = match part {
             Part::Etcd => self.etcd(),
-            Part::ApiServer => self.api_server(),
+            Part::ApiServer => self.api_server()?,
             Part::ControllerManager => self.controller_manager(),
             Part::Scheduler => self.scheduler()?,
             Part::Kwok => self.kwok()?,
@@ -113,7 +116,7 @@ impl Place {
         ]
     }
 
-    fn api_server(&self) -> Vec<String> {
+    fn api_server(&self) -> Result<Vec<String>, Failure> {
         let mut arguments = vec![
             format!("--etcd-servers=http://127.0.0.1:{}", self.etcd),
             format!("--secure-port={}", self.api_server),
@@ -133,7 +136,12 @@ impl Place {
         if !self.apis.is_empty() {
             arguments.push(format!("--runtime-config={}", self.apis));
         }
-        arguments
+        if self.audits {
+            let policy = self.put("audit.json", &audit::policy().to_string())?;
+            arguments.push(format!("--audit-policy-file={policy}"));
+            arguments.push(format!("--audit-log-path={}", self.audit_log().display()));
+        }
+        Ok(arguments)
     }
 
     fn controller_manager(&self) -> Vec<String> {
@@ -189,6 +197,11 @@ impl Place {
     /// Where a part writes its log.
     pub(crate) fn log(&self, part: Part) -> PathBuf {
         self.folder.join(format!("{part}.log"))
+    }
+
+    /// Where the API server writes down what is asked of it.
+    pub(crate) fn audit_log(&self) -> PathBuf {
+        self.folder.join("audit.log")
     }
 
     /// The last lines of a part's log.

@@ -14,7 +14,8 @@ const COUNT: u32 = 20_000;
 static TRIED: AtomicU32 = AtomicU32::new(0);
 
 /// A port on which nobody listens.
-pub(crate) fn free() -> u16 {
+#[must_use]
+pub fn free() -> u16 {
     loop {
         let tried = TRIED.fetch_add(1, Ordering::Relaxed);
         // Processes that run side by side begin far from each other.

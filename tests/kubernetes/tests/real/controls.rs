@@ -4,3 +4,5 @@
 pub(crate) mod command;
 mod gangs;
 mod singles;
+
+pub(crate) use command::{Running, deployed};

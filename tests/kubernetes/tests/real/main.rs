@@ -15,6 +15,7 @@ mod controls;
 mod crashes;
 mod ends;
 mod kubelets;
+mod least;
 mod planned;
 mod rights;
 mod writer;

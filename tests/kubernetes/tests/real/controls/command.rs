@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use kube::Client;
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use phalanx_kubernetes::{Cluster, Failure, Identity, until};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::board::{api, documents, text};
+use crate::board::{api, documents};
 
 const DEPLOYMENT: &str = include_str!("../../../../../deploy/deployment.yaml");
 
@@ -28,10 +28,7 @@ pub(crate) fn phalanx() -> Command {
 
 /// Applies a folder of deploy/ as the guide says.
 pub(crate) fn apply(cluster: &Cluster, folder: &str) {
-    let mut kubectl = cluster.kubectl();
-    kubectl.args(["apply", "--server-side", "-k"]).arg(root().join(folder));
-    let done = kubectl.output().expect("kubectl starts");
-    assert!(done.status.success(), "{folder}: {}", String::from_utf8_lossy(&done.stderr));
+    cluster.apply(&root().join(folder)).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// A cluster in which deploy/ was applied, and our own objects are served.
@@ -50,18 +47,8 @@ pub(crate) async fn deployed(cluster: &Cluster) -> Result<Client, Failure> {
 
 /// The kubeconfig of the service account that deploy/ makes.
 pub(crate) async fn service_account(cluster: &Cluster, admin: &Client) -> PathBuf {
-    let accounts = api(admin, "v1", "ServiceAccount", "phalanx-system");
-    let request =
-        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-    let params = PostParams::default();
-    let answer = accounts.create_subresource("token", "phalanx", &params, &request).await;
-    let answer: Value = answer.expect("a token of the service account");
-    let admins = fs::read_to_string(cluster.kubeconfig(Identity::Admin)).expect("a kubeconfig");
-    let mut config: Value = serde_json::from_str(&admins).expect("JSON");
-    config["users"][0]["user"] = json!({"token": text(&answer, "/status/token")});
-    let path = cluster.folder().join("service-account.kubeconfig");
-    fs::write(&path, config.to_string()).expect("it can be written");
-    path
+    let made = cluster.account(admin, "phalanx-system", "phalanx").await;
+    made.unwrap_or_else(|failure| panic!("{failure}"))
 }
 
 /// A controller that runs.
