@@ -8,11 +8,13 @@ mod dra;
 mod fleet;
 mod gangs;
 mod kinds;
+mod live;
 mod load;
 mod objects;
 // The same questions as the tests put, so that both speak of the same worlds.
 #[path = "../../crates/cluster/tests/peers/question.rs"]
 mod question;
+mod rest;
 mod rows;
 mod upstream;
 mod world;
@@ -27,6 +29,12 @@ pub(crate) const RUNS: usize = 11;
 
 /// Nodes of the dump that is read; fewer where time is short.
 pub(crate) const NODES: u32 = 5_000;
+
+/// Pods of each measurement on a real API server.
+pub(crate) const PODS: u32 = 1_000;
+
+/// How often each is measured there: it takes minutes.
+const LIVE_RUNS: usize = 3;
 
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -53,10 +61,15 @@ pub(crate) enum Part {
     LoadJson,
     /// The same in YAML.
     LoadYaml,
+    /// A controller with 5,000 nodes and 150,000 pods: memory at rest and with a new list, and the first
+    /// decision.
+    Rest,
+    /// A real API server, beside kube-scheduler and a client that only writes; needs Go.
+    Live,
 }
 
 impl Part {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Small,
         Self::Large,
         Self::Never,
@@ -68,6 +81,8 @@ impl Part {
         Self::Worst,
         Self::LoadJson,
         Self::LoadYaml,
+        Self::Rest,
+        Self::Live,
     ];
 
     fn name(self) -> &'static str {
@@ -83,14 +98,21 @@ impl Part {
             Self::Worst => "worst",
             Self::LoadJson => "load-json",
             Self::LoadYaml => "load-yaml",
+            Self::Rest => "rest",
+            Self::Live => "live",
         }
     }
 }
 
 /// Builds in release and measures each part in a process of its own, so that memory is its own too.
-pub(crate) fn run(parts: &[Part], runs: usize, nodes: u32) -> Done {
+pub(crate) fn run(parts: &[Part], runs: Option<usize>, (nodes, pods): (u32, u32)) -> Done {
     let parts = if parts.is_empty() { &Part::ALL[..] } else { parts };
     for part in parts {
+        if *part == Part::Live {
+            live::measure(pods, runs.unwrap_or(LIVE_RUNS))?;
+            continue;
+        }
+        let runs = runs.unwrap_or(RUNS);
         let (runs, nodes) = (runs.to_string(), nodes.to_string());
         let args = [
             "run",
@@ -125,6 +147,8 @@ pub(crate) fn measure(part: Part, runs: usize, nodes: u32) -> Done {
         Part::Worst => worst::measure(runs)?,
         Part::LoadJson => load::measure(load::Format::Json, runs, nodes)?,
         Part::LoadYaml => load::measure(load::Format::Yaml, runs, nodes)?,
+        Part::Rest => rest::measure(nodes)?,
+        Part::Live => live::measure(PODS, runs)?,
     }
     Ok(())
 }

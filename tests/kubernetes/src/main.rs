@@ -2,6 +2,12 @@
 //! started to try something by hand.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it stands at the rim: it reads files and the clock"
+)]
+
+mod bench;
 
 use std::process::ExitCode;
 
@@ -22,6 +28,8 @@ struct Cli {
 enum Task {
     /// Build the programs with Go, if they are not there yet.
     Build,
+    /// Measure how many pods a second come to be bound.
+    Bench(bench::Bench),
     /// Start a control plane with nodes played by kwok; it ends with the input.
     Up {
         /// Start kube-scheduler as well.
@@ -34,11 +42,12 @@ fn version(text: &str) -> Result<Kubernetes, String> {
     Kubernetes::parse(text).ok_or_else(|| "it may be 1.34 or 1.37".to_owned())
 }
 
-#[tokio::main(flavor = "current_thread")]
+#[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.task {
         Task::Build => build(cli.kubernetes),
+        Task::Bench(bench) => bench::run(cli.kubernetes, &bench).await,
         Task::Up { scheduler } => up(cli.kubernetes, scheduler).await,
     };
     match done {

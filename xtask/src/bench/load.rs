@@ -52,7 +52,7 @@ impl Format {
 }
 
 /// Pods on each node.
-const PODS: u32 = 30;
+pub(super) const PODS: u32 = 30;
 
 /// A list as kubectl writes it.
 #[derive(Deserialize)]
@@ -217,7 +217,7 @@ fn indented(
 }
 
 /// A node with what a cluster says of it, most of which nobody reads.
-fn node(n: u32) -> Value {
+pub(super) fn node(n: u32) -> Value {
     let name = format!("node-{n:05}");
     let amounts = json!({"cpu": "192", "memory": "2113409884Ki", "pods": "110",
         "ephemeral-storage": "7570663468Ki", "hugepages-1Gi": "0", "nvidia.com/gpu": "8"});
@@ -253,7 +253,7 @@ fn node(n: u32) -> Value {
 }
 
 /// A pod on a node, as a Job's pod is stored.
-fn pod(n: u32) -> Value {
+pub(super) fn pod(n: u32) -> Value {
     let job = n / 8;
     let (name, node) = (format!("train-{job:05}-{}-x{:04}", n % 8, n % 9_973), n / PODS);
     let condition = |kind: &str| {
