@@ -41,7 +41,10 @@ impl Cluster {
     /// # Errors
     /// When there is no way to it, or it does not answer.
     pub(crate) async fn find(access: &Access) -> Result<Self, Failure> {
-        let config = config(access).await?;
+        let mut config = config(access).await?;
+        // The client would ask again by itself, for minutes, where the server is too busy or does not know
+        // (429, 503, 504): what to make of that is decided by who asks.
+        config.default_retry = false;
         let (server, namespace) =
             (config.cluster_url.to_string(), config.default_namespace.clone());
         let server = server.trim_end_matches('/').to_owned();

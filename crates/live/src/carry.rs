@@ -1,22 +1,22 @@
-//! Carries effects out: a bounded number at once, each answered. The controller gives out only what may be
-//! made now, so that any order will do; what puts pods on nodes goes before what is only told.
+//! Carries effects out: a bounded number at once, each answered. Each may be made at once, for the controller
+//! gives out only what may be made now; which comes first is told by [`queue`](crate::queue).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 use kube::Client;
-use phalanx_cluster::control::{Answer, Effect, Event, Write};
+use phalanx_cluster::control::{Answer, Effect, Event};
 use phalanx_objects::Object;
 use phalanx_objects::read::Item;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::ask::{self, Ask, Scene};
 use crate::discover::Board;
 use crate::metrics::Metrics;
+use crate::queue::Queue;
 use crate::watch::decode;
 use crate::watch::lines::status;
 
@@ -35,36 +35,6 @@ pub(crate) struct Parcel {
     pub stands: bool,
 }
 
-/// Effects that wait for a place: each kind in the order in which it came.
-#[derive(Debug, Default)]
-struct Queue {
-    writes: VecDeque<Parcel>,
-    /// Conditions and events, which nothing waits for.
-    told: VecDeque<Parcel>,
-}
-
-impl Queue {
-    fn push(&mut self, parcel: Parcel) {
-        let queue = match parcel.effect.write {
-            Write::PodCondition(_) | Write::Event(_) => &mut self.told,
-            Write::Seat(_)
-            | Write::CreatePlacement(_)
-            | Write::UpdatePlacement(_)
-            | Write::DeletePlacement(_)
-            | Write::DeletePod(_) => &mut self.writes,
-        };
-        queue.push_back(parcel);
-    }
-
-    fn pop(&mut self) -> Option<Parcel> {
-        self.writes.pop_front().or_else(|| self.told.pop_front())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.writes.is_empty() && self.told.is_empty()
-    }
-}
-
 /// Who carries effects out.
 #[derive(Clone)]
 pub(crate) struct Carrier {
@@ -81,29 +51,27 @@ pub(crate) struct Carrier {
 impl Carrier {
     /// Carries out what comes, and ends when all of it is answered and no more can come.
     pub(crate) async fn carry(self, mut parcels: mpsc::UnboundedReceiver<Parcel>) {
-        let places = Arc::new(Semaphore::new(self.at_once));
-        let mut under_way = JoinSet::new();
         let mut queue = Queue::default();
+        let mut under_way = JoinSet::new();
+        let mut ends = false;
         loop {
-            if queue.is_empty() {
-                let Some(parcel) = parcels.recv().await else { break };
-                queue.push(parcel);
+            while under_way.len() < self.at_once
+                && let Some(parcel) = queue.pop()
+            {
+                let carrier = self.clone();
+                under_way.spawn(async move { carrier.one(parcel).await });
             }
-            while under_way.try_join_next().is_some() {}
-            // It is never closed.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            // What came while no place was free may go first.
-            while let Ok(parcel) = parcels.try_recv() {
-                queue.push(parcel);
+            tokio::select! {
+                biased;
+                // All that was given out is known before the next is chosen.
+                given = parcels.recv(), if !ends => match given {
+                    Some(parcel) => queue.push(parcel),
+                    None => ends = true,
+                },
+                _ = under_way.join_next(), if !under_way.is_empty() => {}
+                else => return,
             }
-            let Some(parcel) = queue.pop() else { continue };
-            let carrier = self.clone();
-            under_way.spawn(async move {
-                carrier.one(parcel).await;
-                drop(place);
-            });
         }
-        while under_way.join_next().await.is_some() {}
     }
 
     async fn one(&self, parcel: Parcel) {

@@ -18,6 +18,7 @@ mod health;
 mod logs;
 mod metrics;
 mod once;
+mod queue;
 mod run;
 mod snapshot;
 mod steer;
