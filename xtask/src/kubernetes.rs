@@ -37,15 +37,27 @@ pub(crate) fn build(version: Version) -> Done {
     show(&format!("the programs of Kubernetes {version}, built where they are missing"), &mut build)
 }
 
+/// Parts that share what they are built of: the suite runs the command, which lies beside its own program.
+const BOTH: [&str; 5] = ["--locked", "--package", "phalanx-cli", "--package", "phalanx-kubernetes"];
+
+/// Writes down what the server answers to the sequences in `tests/kubernetes/recorded`.
+pub(crate) fn record(version: Version) -> Done {
+    build(version)?;
+    let version = version.as_str();
+    let mut test = cargo(&["test", "--test", "real"]);
+    test.args(BOTH).arg("the_server_answers_as_recorded");
+    test.env("PHALANX_KUBERNETES", version).env("PHALANX_REQUIRE_KUBERNETES", "1");
+    test.env("PHALANX_RECORD", "1");
+    show(&format!("what Kubernetes {version} answers"), &mut test)
+}
+
 /// Runs the suite against a version; or of it only what is asked for, in full and not as a sample.
 pub(crate) fn suite(version: Version, full: &[Full]) -> Done {
     build(version)?;
     let version = version.as_str();
-    // The suite runs the command, which lies beside its own program. Both are built of the same parts.
-    let both = ["--locked", "--package", "phalanx-cli", "--package", "phalanx-kubernetes"];
-    show("the command", cargo(&["build", "--bins"]).args(both))?;
+    show("the command", cargo(&["build", "--bins"]).args(BOTH))?;
     let mut test = cargo(&["test", "--test", "real"]);
-    test.args(both);
+    test.args(BOTH);
     test.env("PHALANX_KUBERNETES", version).env("PHALANX_REQUIRE_KUBERNETES", "1");
     if !full.is_empty() {
         // What was found is worth a look although all is well.

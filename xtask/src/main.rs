@@ -117,6 +117,10 @@ enum Task {
         /// needs the shared data.
         #[arg(long)]
         worlds: bool,
+        /// Only write down what the server answers to the recorded requests; read the difference before
+        /// you commit it.
+        #[arg(long, conflicts_with_all = ["crash", "worlds"])]
+        record: bool,
     },
     /// Run cargo-mutants over the checks, the device allocator and the CEL evaluator.
     Mutants {
@@ -148,7 +152,8 @@ fn main() -> ExitCode {
         Task::Kubernetes { task: Kubernetes::Build { kubernetes } } => {
             kubernetes::build(kubernetes)
         }
-        Task::E2e { kubernetes, crash, worlds } => {
+        Task::E2e { kubernetes, record: true, .. } => kubernetes::record(kubernetes),
+        Task::E2e { kubernetes, crash, worlds, record: false } => {
             let asked = [(crash, Full::Crash), (worlds, Full::Worlds)];
             let full = asked.into_iter().filter(|(asked, _)| *asked).map(|(_, full)| full);
             kubernetes::suite(kubernetes, &full.collect::<Vec<_>>())

@@ -184,8 +184,6 @@ fn word(answer: &Answer) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use phalanx_cluster::control::{EffectId, Guard, PodConditionWrite, PodName};
-
     use super::*;
 
     #[test]
@@ -199,27 +197,6 @@ mod tests {
         assert_eq!([of(401), of(429), of(500), of(503), of(504)], ["unknown"; 5]);
         let refused = answer(StatusCode::UNPROCESSABLE_ENTITY, status);
         assert!(matches!(refused, Answer::Refused { code: 422, message } if message == "no"));
-    }
-
-    #[test]
-    fn what_puts_pods_on_nodes_goes_before_what_is_only_told() {
-        let pod = || PodName { namespace: "d".to_owned(), name: "p".to_owned() };
-        let condition = PodConditionWrite {
-            pod: pod(),
-            uid: "u".to_owned(),
-            reason: "Unschedulable",
-            message: "It waits.".to_owned(),
-        };
-        let writes = [Write::PodCondition(condition), Write::DeletePod(pod())];
-        let mut queue = Queue::default();
-        for (id, write) in (0..).zip(writes.into_iter().cycle().take(4)) {
-            let effect = Effect { id: EffectId(id), guard: Guard::default(), write };
-            queue.push(Parcel { effect, stands: false });
-        }
-        let order: Vec<u64> =
-            std::iter::from_fn(|| queue.pop()).map(|parcel| parcel.effect.id.0).collect();
-        assert_eq!(order, [1, 3, 0, 2]);
-        assert!(queue.is_empty());
     }
 
     #[test]

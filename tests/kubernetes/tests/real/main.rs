@@ -17,5 +17,6 @@ mod ends;
 mod kubelets;
 mod least;
 mod planned;
+mod recorded;
 mod rights;
 mod writer;
