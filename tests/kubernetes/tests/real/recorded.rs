@@ -107,11 +107,11 @@ async fn answered(client: &Client, name: &str, sequence: &Value) -> Result<Value
 async fn send(client: &Client, step: &Value) -> Result<(StatusCode, Vec<Value>), Failure> {
     let (method, path) = request_line(step);
     let content = step["content"].as_str().unwrap_or("application/json");
-    let body = match &step["body"] {
-        Value::Null => Vec::new(),
-        Value::String(text) => text.clone().into_bytes(),
-        object => object.to_string().into_bytes(),
+    let body = match step["body"].as_str() {
+        Some(text) => text.to_owned(),
+        None => step.get("body").map(Value::to_string).unwrap_or_default(),
     };
+    let body = body.into_bytes();
     let request = Request::builder().method(method).uri(path);
     let request = request.header(http::header::CONTENT_TYPE, content).body(Body::from(body));
     let response = client.send(request.map_err(kube::Error::HttpError)?).await?;
