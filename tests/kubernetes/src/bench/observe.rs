@@ -46,10 +46,7 @@ impl Observer {
             "/apis/phalanx.dev/v1alpha1/placements",
         ] {
             let (seen, client) = (Arc::clone(&seen), client.clone());
-            watches.spawn(async move {
-                // A watch that fails is missed by who waits for its pods.
-                let _ = wire::watch(client, path, |line| see(&seen, line)).await;
-            });
+            watches.spawn(wire::watch(client, path, move |line| see(&seen, line)));
         }
         Self { seen, _watches: watches }
     }

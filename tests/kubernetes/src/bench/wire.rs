@@ -1,11 +1,16 @@
 //! Requests as they go on the wire, and watches read line by line.
 
+use std::time::Duration;
+
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use phalanx_kubernetes::Failure;
 use serde_json::Value;
+
+/// Before a watch begins again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE: &str = "application/merge-patch+json";
@@ -32,12 +37,20 @@ pub(super) async fn get(client: &Client, path: &str) -> Result<Value, Failure> {
     Ok(client.request::<Value>(request).await?)
 }
 
-/// Watches from the beginning, the objects that are there first, and hands each line out, until the
-/// connection ends.
-pub(super) async fn watch(
-    client: Client,
+/// Watches, the objects that are there first, and hands each line out. A watch that ends begins again: the
+/// server ends those that do not keep up.
+pub(super) async fn watch(client: Client, path: &str, mut line: impl FnMut(&[u8])) {
+    loop {
+        // What has failed fails again, and whoever waits for what it shows gives up.
+        let _ = watch_once(&client, path, &mut line).await;
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn watch_once(
+    client: &Client,
     path: &str,
-    mut line: impl FnMut(&[u8]),
+    line: &mut impl FnMut(&[u8]),
 ) -> Result<(), Failure> {
     let path = format!(
         "{path}?watch=true&allowWatchBookmarks=true&sendInitialEvents=true\
