@@ -19,6 +19,9 @@ use super::rivals::Standing;
 use super::write::{Guard, Write, seat_target};
 use crate::raise::{self, Effect, GuardVersion, Lack, Underway, resume};
 
+/// Of the time within which a group must run, the part that one has who takes it up later.
+const GRACE: i64 = 6;
+
 /// How a look at a flight ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Course {
@@ -200,10 +203,16 @@ impl Controller {
         };
         let resumed = resume(&self.world, &underway);
         let mut waits = self.air.has_of(id);
-        let on_others = resumed.lacks.iter().any(|(_, lack)| matches!(lack, Lack::Others(_)));
-        flight.others_since = on_others.then(|| flight.others_since.unwrap_or(now));
+        let before = std::mem::take(&mut flight.others_since);
         for (pod, lack) in &resumed.lacks {
-            match self.cause(flight, lack, now) {
+            if let Lack::Others(of) = lack {
+                let wait = (pod.clone(), of.clone());
+                let since = before.get(&wait).copied().unwrap_or(now);
+                flight.others_since.insert(wait, since);
+            }
+        }
+        for (pod, lack) in &resumed.lacks {
+            match self.cause(flight, (pod, lack), now) {
                 Some(cause) => self.void(flight, pod, cause),
                 None => waits = true,
             }
@@ -223,8 +232,8 @@ impl Controller {
             }
             if let raise::Write::SelectNode(write) = &effect.write {
                 let target = seat_target(&effect.write);
-                if flight.selected.contains(&target) {
-                    // The node was taken back: to tell it over and over would help nobody.
+                if flight.selected.remove(&target) {
+                    // The node was taken back: to tell it at once again would help nobody.
                     let cause = Cause::NotProvisioned(write.claim.clone());
                     for pod in self.open_pods_of(flight, &target) {
                         self.void(flight, &pod, cause.clone());
@@ -277,7 +286,12 @@ impl Controller {
     }
 
     /// Why a seat is void for what it lacks; none where that may come yet.
-    fn cause(&self, flight: &Flight, lack: &Lack, now: Timestamp) -> Option<Cause> {
+    fn cause(
+        &self,
+        flight: &Flight,
+        (pod, lack): (&PodKey, &Lack),
+        now: Timestamp,
+    ) -> Option<Cause> {
         match lack {
             Lack::Pod => Some(Cause::PodGone),
             Lack::Claim(claim) => Some(Cause::ClaimGone(claim.name.clone())),
@@ -291,7 +305,8 @@ impl Controller {
                 let millis = self.options.wait_within_millis;
                 let over = |since: Timestamp| since.0.saturating_add(millis) <= now.0;
                 let (object, seconds) = (of.to_string(), millis / 1000);
-                flight.others_since.is_some_and(over).then_some(Cause::Waited { object, seconds })
+                let since = flight.others_since.get(&(pod.clone(), of.clone())).copied();
+                since.is_some_and(over).then_some(Cause::Waited { object, seconds })
             }
             Lack::Allocation(claim) => {
                 let readers = self.readers.get(claim).into_iter().flatten();
@@ -470,8 +485,7 @@ impl Controller {
         found: &Placement,
         now: Timestamp,
     ) -> Course {
-        let wait = self.options.start_within_millis;
-        flight.deadline.get_or_insert(Timestamp(now.0.saturating_add(wait)));
+        flight.deadline.get_or_insert_with(|| self.deadline(&found.spec, now));
         let start = self.start_of(flight, &found.metadata.namespace, &found.spec, now);
         if let Some(cause) = start.over {
             flight.back = Some(cause);
@@ -491,6 +505,15 @@ impl Controller {
         if course == Course::Again { course } else { Course::On }
     }
 
+    /// By when all that a committed group needs must run, whoever has committed it. One that takes it up has
+    /// some of that time even where it is over, for nobody went on with it meanwhile.
+    fn deadline(&self, spec: &PlacementSpec, now: Timestamp) -> Timestamp {
+        let wait = self.options.start_within_millis;
+        let since = spec.committed_at.map_or(now.0, |at| at.as_millisecond());
+        let grace = now.0.saturating_add(wait / GRACE);
+        Timestamp(since.saturating_add(wait).max(grace))
+    }
+
     /// How far a committed group has come with the seats of its Placement.
     fn start_of(
         &self,
@@ -505,7 +528,9 @@ impl Controller {
         let of = if needed == 0 { spec.seats.len() } else { needed };
         let ran = so_far.ran + self.runs_elsewhere(flight, spec);
         let late = ran < of && flight.deadline.is_some_and(|deadline| deadline <= now);
-        let over = if so_far.alive == 0 {
+        let over = if spec.seats.is_empty() {
+            Some(Cause::NoSeatLeft)
+        } else if so_far.alive == 0 {
             Some(Cause::PodGone)
         } else {
             let example = so_far.example;

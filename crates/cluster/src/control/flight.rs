@@ -51,8 +51,8 @@ pub(super) struct Flight {
     pub closing: bool,
     /// By when all that the group needs must run.
     pub deadline: Option<Timestamp>,
-    /// Since when it waits for others: for volumes to be made, for devices to be prepared.
-    pub others_since: Option<Timestamp>,
+    /// Since when a pod waits for what others do to an object: make a volume, prepare devices.
+    pub others_since: BTreeMap<(PodKey, ObjectRef), Timestamp>,
     /// Claims on volumes that it has told the node.
     pub selected: BTreeSet<ObjectRef>,
 }
@@ -73,6 +73,8 @@ pub(super) struct Record {
 pub(crate) enum Cause {
     /// The pod is gone, or going.
     PodGone,
+    /// Each of its seats was given up by itself.
+    NoSeatLeft,
     /// A claim is gone, going, or made for another.
     ClaimGone(String),
     /// A claim holds other devices than were decided.
@@ -159,16 +161,17 @@ impl Flight {
             refusals: 0,
             closing: false,
             deadline: None,
-            others_since: None,
+            others_since: BTreeMap::new(),
             selected: BTreeSet::new(),
         }
     }
 
     /// When it looks again if nothing happens; `wait_millis` is how long it waits for others.
     pub(super) fn wakes_at(&self, now: Timestamp, wait_millis: i64) -> Option<Timestamp> {
-        let waited = self.others_since.map(|since| Timestamp(since.0.saturating_add(wait_millis)));
-        let times = [self.deadline, self.pause, waited];
-        times.into_iter().flatten().filter(|at| *at > now).min()
+        let over = |since: &Timestamp| Timestamp(since.0.saturating_add(wait_millis));
+        let waited = self.others_since.values().map(over);
+        let times = [self.deadline, self.pause].into_iter().flatten().chain(waited);
+        times.filter(|at| *at > now).min()
     }
 
     /// Lets it write nothing for a while: each time twice as long, from the first to the most milliseconds.

@@ -37,12 +37,15 @@ impl Controller {
         }
         flight.uids.retain(|pod, _| !pods.contains(pod));
         self.tell_dropped(flight);
-        let refused = |cause: &Cause| matches!(cause, Cause::Refused { .. });
-        if flight.dropping.values().any(refused) {
-            // The next seat may be refused as well.
+        let again =
+            |cause: &Cause| matches!(cause, Cause::Refused { .. } | Cause::NotProvisioned(_));
+        if flight.dropping.values().any(again) {
+            // It may befall the next seat as well.
             self.back_off(&flight.group, now);
         }
         flight.dropping.clear();
+        // A pod may come again, for another node.
+        flight.selected.clear();
         Course::Again
     }
 
@@ -96,6 +99,8 @@ impl Controller {
                 self.write_record(id, flight, Some(&found), PlacementPhase::Done);
                 Course::On
             }
+            // A finalizer of somebody else keeps it.
+            Some(found) if found.metadata.deletion_timestamp.is_some() => Course::On,
             Some(found) => {
                 let record = ObjectRef {
                     kind: Kind::Placement,

@@ -119,7 +119,9 @@ impl Controller {
                 let key = crate::lower::pod_key(namespace, &seat.pod);
                 let pod = self.world.objects().and_then(|objects| pod_of(objects, &key));
                 pod.is_some_and(|pod| {
-                    pod.metadata.uid == seat.uid && !pod.status.phase.is_terminal()
+                    pod.metadata.uid == seat.uid
+                        && pod.metadata.deletion_timestamp.is_none()
+                        && !pod.status.phase.is_terminal()
                 })
             });
             spec

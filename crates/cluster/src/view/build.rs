@@ -383,6 +383,11 @@ impl<'a> Builder<'a> {
         let other = other.and_then(|role| Some((role, info.roles.get(role)?.pods.first()?)));
         let about = other.map_or(pod, |(_, other)| other);
         view.reasons = why.map_or_else(Vec::new, |why| reasons(self.world, info, about, why));
+        if let (Some(steps), Some(first)) = (effort.filter(|_| info.gang), view.reasons.first_mut())
+        {
+            let choice = has_choice(self.world, info);
+            first.message = words::undecided(steps, choice, &first.message);
+        }
         if let Some(why) = why {
             self.name_others(&mut view.reasons, why);
             if info.gang && other.is_none() {
@@ -406,11 +411,6 @@ impl<'a> Builder<'a> {
             let Told { cures, note } = found.of(&pod.key).clone();
             view.cures = cures;
             view.notes.extend(note);
-        }
-        if let (Some(steps), Some(first)) = (effort.filter(|_| info.gang), view.reasons.first_mut())
-        {
-            let choice = has_choice(self.world, info);
-            first.message = words::undecided(steps, choice, &first.message);
         }
         view.effort = effort;
         view

@@ -6,6 +6,10 @@ use crate::control::Cause;
 pub(crate) fn given_up(cause: &Cause) -> String {
     match cause {
         Cause::PodGone => "The place was given up, for the pod is gone.".to_owned(),
+        Cause::NoSeatLeft => {
+            "The places of the group were given up one by one. It is decided again after a while."
+                .to_owned()
+        }
         Cause::ClaimGone(claim) => format!(
             "The place was given up, for the claim {claim} is gone, or is not the pod's. It is decided \
              again once the claim is there."

@@ -34,6 +34,8 @@ pub(crate) struct Board {
     pub(crate) forbidden: Option<&'static str>,
     /// How many were.
     pub(crate) refused: usize,
+    /// Pods that are deleted take their time to end.
+    pub(crate) lingers: bool,
     uids: u64,
 }
 
@@ -418,6 +420,9 @@ impl Board {
                 continue;
             }
             if pod.metadata.deletion_timestamp.is_some() {
+                if self.lingers {
+                    continue;
+                }
                 self.remove(&Object::from(pod).reference());
             } else if pod.status.phase == PodPhase::Pending {
                 let refused = refuses(&pod);

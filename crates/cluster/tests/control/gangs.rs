@@ -94,6 +94,48 @@ fn a_gang_of_which_a_member_never_runs_is_released_whole() {
     }
 }
 
+/// Each controller is stopped before the time is over: the next does not begin it anew.
+#[test]
+fn a_gang_is_released_though_no_controller_lives_as_long_as_it_may_take() {
+    let (mut board, _, faults) = one_of_eight_refused();
+    let (mut chance, mut now) = (Chance::new(4), START);
+    let end = Timestamp(START.0 + 60_000 + 2 * 15_000);
+    while now < end {
+        let mut clients = [Client::new(options("phalanx"), &board, now)];
+        let stopped = Timestamp(now.0 + 15_000);
+        run(&mut board, &mut clients, (&mut chance, &faults), (now, stopped), |_| false);
+        now = stopped;
+    }
+    assert_eq!(running(&board, "g-"), 0, "{:#?}", board.written);
+    assert_eq!(record(&board, "podgroup-g"), None);
+}
+
+/// The members that ran are deleted and take their time; of those that come for them one never runs. That
+/// the others ran keeps the new ones from nothing: they are released.
+#[test]
+fn those_that_ran_and_are_being_deleted_do_not_count_for_those_that_follow() {
+    for seed in 0..6 {
+        let yaml = fleet(4, 2) + &template("one", 1) + &gang("g", 4, "phalanx", "one");
+        let mut board = Board::new(&yaml);
+        let faults = Faults { refuses: |pod: &Pod| pod.metadata.name == "g-7", ..Faults::NONE };
+        let mut chance = Chance::new(seed);
+        let mut clients = [Client::new(options("phalanx"), &board, START)];
+        let done = |board: &Board| record(board, "podgroup-g") == Some(PlacementPhase::Done);
+        let now = run(&mut board, &mut clients, (&mut chance, &faults), (START, END), done);
+        board.lingers = true;
+        (0..4).for_each(|at| board.delete(&named(Kind::Pod, "default", &format!("g-{at}"))));
+        (4..8).for_each(|at| board.add(&member("g", at, "phalanx", "one")));
+        let end = Timestamp(now.0 + 70_000);
+        run(&mut board, &mut clients, (&mut chance, &faults), (now, end), |_| false);
+        let stays = |at: &usize| {
+            let pod = board.pod(&format!("g-{at}"));
+            pod.is_some_and(|pod| pod.metadata.deletion_timestamp.is_none())
+        };
+        let stay: Vec<usize> = (4..7).filter(stays).collect();
+        assert!(stay.is_empty(), "seed {seed}: {stay:?} of {:#?}", board.written);
+    }
+}
+
 /// What gives a gang back is refused: it is tried again, each time later, and done once it may be.
 #[test]
 fn what_is_refused_while_a_gang_is_given_back_is_tried_again_later() {

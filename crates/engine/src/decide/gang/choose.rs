@@ -162,6 +162,12 @@ impl Choices {
             && self.after(at).iter().all(|other| self.is(there, *other))
     }
 
+    /// Whether the parts are there, or among themselves, without which these are not placed.
+    pub(super) fn may_all_come(&self, chosen: &[u16], more: &[u16]) -> bool {
+        let there = self.there_with(&[chosen, more].concat());
+        more.iter().all(|at| self.may_come(*at, &there))
+    }
+
     /// The parts before one that have a role of it as well.
     fn after(&self, at: u16) -> &[u16] {
         self.after.get(usize::from(at)).map_or(&[], Vec::as_slice)

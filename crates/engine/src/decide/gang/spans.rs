@@ -224,7 +224,7 @@ impl<'f> Spans<'f> {
     }
 
     /// Who must be together: the whole group, and those roles that rules require to be by themselves.
-    pub(super) fn scopes(&self, nodes: &[u32]) -> Vec<Together> {
+    pub(super) fn scopes(&self, nodes: &[u32], most: usize) -> Vec<Together> {
         let places = self.places(Width::Anywhere, nodes);
         let of_roles =
             |rule: &&Rule| rule.required && rule.segment.is_none() && !rule.roles.is_empty();
@@ -232,7 +232,8 @@ impl<'f> Spans<'f> {
             let domains = split(&places, |slot| rule.domain(self.forest, slot));
             (rule.roles.clone(), domains)
         };
-        let partial: Vec<_> = self.rules.iter().filter(of_roles).map(domains).collect();
+        let partial = self.rules.iter().filter(of_roles).take(most.saturating_sub(1));
+        let partial: Vec<_> = partial.map(domains).collect();
         [(Box::default(), places)].into_iter().chain(partial).collect()
     }
 

@@ -18,6 +18,7 @@ use super::sums::Sums;
 use super::{Begun, Standing, Unplaced, is_among};
 use crate::decision::{Example, Facts, Proof, Why};
 use crate::name::Name;
+use crate::part::AnyOf;
 use crate::reason::Reason;
 
 /// Ways that are just enough which are tried beside what fits in the roomiest place.
@@ -82,7 +83,9 @@ impl<'f> Tries<'f> {
         // Of members on one ladder those that ask least stand for all.
         let first = || {
             let any = asked.choices.any_of_all();
-            any.is_some_and(|any| sums.are_one_ladder(&any.roles))
+            let waits = |role: &u16| asked.openings.iter().any(|one| one.role == *role);
+            let of = |any: &AnyOf| any.roles.iter().copied().filter(waits).collect::<Vec<u16>>();
+            any.is_some_and(|any| sums.are_one_ladder(&of(any)))
                 && least.all.first().is_some_and(is_dead)
         };
         self.any_less && (!least.cut && least.all.iter().all(is_dead) || first())
@@ -363,6 +366,9 @@ impl Trial<'_> {
         for parts in choices.one_by_one(&guide) {
             if count == lacking || left == 0 {
                 break;
+            }
+            if !choices.may_all_come(&way.parts, &parts) {
+                continue;
             }
             let before = self.spent;
             let mut with = [way.parts.clone(), parts].concat();

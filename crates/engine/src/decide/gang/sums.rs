@@ -455,7 +455,7 @@ impl Asking {
 
 /// Who must be together, with the domains in one of which they must be; what is free there is still to be told.
 fn scopes(spans: &Spans<'_>, nodes: &[u32], roles: usize) -> Vec<(Scope, Vec<Vec<u32>>)> {
-    let all = spans.scopes(nodes).into_iter().take(SCOPES_MAX);
+    let all = spans.scopes(nodes, SCOPES_MAX).into_iter();
     let scope = |(of, domains): Together| {
         let about = |role: usize| of.is_empty() || of.contains(&(role as u16));
         (Scope { about: (0..roles).map(about).collect(), free: Vec::new() }, domains)
