@@ -376,6 +376,7 @@ fn what_the_page_calls_optional_is_left_out_and_nothing_else() {
     pod.fit_error = None;
     pod.reasons[0].example = None;
     pod.cures[0].waiting = 0;
+    bare.groups[0].notes.clear();
     bare.groups[0].ranks.clear();
     bare.groups[0].places.clear();
     bare.groups[0].missing_subgroups.clear();
