@@ -95,6 +95,16 @@ impl Trials {
         Self::of(world, 40_000_000, 2_000, 10_000)
     }
 
+    /// The part of one where so many still wait for theirs: what it leaves the next may take.
+    pub(crate) fn part(self, waiting: usize) -> Self {
+        Self(self.0.div_ceil(u32::try_from(waiting).unwrap_or(u32::MAX)))
+    }
+
+    /// Takes off what is gone of a part.
+    pub(crate) fn spend(&mut self, part: Self, left: Self) {
+        self.0 -= part.0 - left.0;
+    }
+
     fn of(world: &World, work: usize, least: usize, most: usize) -> Self {
         let size = world.objects().map_or(0, Objects::len);
         Self(u32::try_from((work / size.max(1)).clamp(least, most)).unwrap_or(u32::MAX))
@@ -266,11 +276,10 @@ pub(crate) fn cures(
         Lab { objects, world, bench, plan, subject, ask, part, report, trials: share, tried, cut };
     let mut all = Vec::with_capacity(asks.len());
     for (at, ask) in asks.iter().enumerate() {
-        let waiting = u32::try_from(asks.len() - at).unwrap_or(u32::MAX);
-        let share = trials.0.div_ceil(waiting);
-        (lab.ask, lab.trials) = (ask, Trials(share));
+        let part = trials.part(asks.len() - at);
+        (lab.ask, lab.trials) = (ask, part);
         all.push(lab.cures());
-        trials.0 -= share - lab.trials.0;
+        trials.spend(part, lab.trials);
     }
     all
 }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use phalanx_engine::{GroupKey, Name, PodKey, Scoped, Short, Verdict};
+use phalanx_engine::{GroupKey, Name, PodKey, Short, Verdict};
 use phalanx_objects::core::PodPhase;
 use phalanx_objects::{Kind, Object, ObjectRef};
 
@@ -291,9 +291,8 @@ fn running_beside(world: &World, half: &[Half]) -> Vec<(Target, Option<GroupKey>
     };
     let of = |object: &Object| {
         let reference = object.reference();
-        let (namespace, name) = (Name::new(&reference.namespace), Name::new(&reference.name));
-        let key = PodKey(Scoped { namespace, name });
-        (Target::from(&reference), world.lowering().gang_of(&key).cloned())
+        let pod = crate::lower::pod_key(&reference.namespace, &reference.name);
+        (Target::from(&reference), world.lowering().gang_of(&pod).cloned())
     };
     objects.of_kind(Kind::Pod).filter(runs).map(of).collect()
 }
@@ -334,24 +333,29 @@ impl Bench<'_> {
         if own.is_empty() || self.starts(half, own.clone()) != Some(true) {
             return Stuck::Otherwise;
         }
-        if let Some(least) =
-            self.none_to_spare(own.clone(), |bench, some| bench.starts(half, some.to_vec()))
-        {
-            own = least;
-        }
-        Stuck::Siblings(own.into_iter().map(|pod| pod.name).collect())
+        let least = self.fewest_pods(own, |bench, some| bench.starts(half, some.to_vec()));
+        Stuck::Siblings(least.into_iter().map(|pod| pod.name).collect())
     }
 
-    /// Of pods that are enough together, some of which none can be left out; none where not all of that can be
-    /// tried, or they are many.
-    fn none_to_spare(
+    /// Of pods that are enough together, some of which none can be left out; all where they are many, or not
+    /// all of that can be tried.
+    fn fewest_pods(
         &mut self,
-        mut all: Vec<Target>,
-        mut enough: impl FnMut(&mut Self, &[Target]) -> Option<bool>,
-    ) -> Option<Vec<Target>> {
+        all: Vec<Target>,
+        enough: impl FnMut(&mut Self, &[Target]) -> Option<bool>,
+    ) -> Vec<Target> {
         if all.len() > NAMED_MAX {
-            return None;
+            return all;
         }
+        self.none_to_spare(all.clone(), enough).unwrap_or(all)
+    }
+
+    /// Of what is enough together, some of which nothing can be left out; none where not all of that can be tried.
+    fn none_to_spare<T: Clone>(
+        &mut self,
+        mut all: Vec<T>,
+        mut enough: impl FnMut(&mut Self, &[T]) -> Option<bool>,
+    ) -> Option<Vec<T>> {
         let mut next = 0;
         while next < all.len() {
             let mut fewer = all.clone();
@@ -427,25 +431,14 @@ impl Bench<'_> {
                 return Some(());
             }
         }
-        // Of those that are enough together, none that can be left out.
-        let mut kept = others;
-        let mut next = 0;
-        while next < kept.len() {
-            let mut fewer = kept.clone();
-            fewer.remove(next);
-            if self.starts(&half[at], [of(&fewer), beside.clone()].concat())? {
-                kept = fewer;
-            } else {
-                next += 1;
-            }
-        }
+        let kept = self.none_to_spare(others, |bench, some| {
+            bench.starts(&half[at], [of(some), beside.clone()].concat())
+        })?;
         let held = of(&kept);
         waits.others = kept.into_iter().collect();
-        waits.beside.clone_from(&beside);
-        let least = self.none_to_spare(beside, |bench, some| {
+        waits.beside = self.fewest_pods(beside, |bench, some| {
             bench.starts(&half[at], [held.as_slice(), some].concat())
         });
-        waits.beside = least.unwrap_or_else(|| std::mem::take(&mut waits.beside));
         Some(())
     }
 

@@ -1,6 +1,6 @@
 //! Taking in events: the board as it is seen, and what became of writes.
 
-use phalanx_engine::{Name, PodKey, Scoped, Timestamp};
+use phalanx_engine::{PodKey, Timestamp};
 use phalanx_objects::{Kind, Object, ObjectRef};
 
 use super::flight::Cause;
@@ -92,8 +92,7 @@ impl Controller {
             self.rivals.gone(&of);
             self.extended.remove(&of);
         } else if of.kind == Kind::Pod {
-            let (namespace, name) = (Name::new(&of.namespace), Name::new(&of.name));
-            self.told.pod_gone(&PodKey(Scoped { namespace, name }));
+            self.told.pod_gone(&crate::lower::pod_key(&of.namespace, &of.name));
             self.emptied.insert(of.namespace.clone());
         }
         self.moved(&of);

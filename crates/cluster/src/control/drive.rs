@@ -543,8 +543,8 @@ impl Controller {
     fn runs_elsewhere(&self, flight: &Flight, spec: &PlacementSpec) -> usize {
         let lowering = self.world.lowering();
         let seated: BTreeSet<&str> = spec.seats.iter().map(|seat| seat.pod.as_str()).collect();
-        let seated = |pod: &str| seated.contains(pod);
-        lowering.running_members(&flight.group).iter().filter(|one| !seated(&one.pod)).count()
+        let running = lowering.running_members(&flight.group);
+        running.iter().filter(|one| !seated.contains(one.pod.as_str())).count()
     }
 
     /// The Placement of this name.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use phalanx_engine::{DeviceKey, GroupKey, Name, PodKey, PoolKey, Scoped};
+use phalanx_engine::{DeviceKey, GroupKey, Name, PoolKey, Scoped};
 use phalanx_objects::core::Pod;
 use phalanx_objects::resource::{DeviceRequestAllocationResult, ResourceClaim};
 use phalanx_objects::{Kind, Object, ObjectRef, Quantity};
@@ -48,7 +48,7 @@ pub(super) fn holders(world: &World) -> Vec<HolderView> {
     }
     for pod in bound(world) {
         let (namespace, name) = (&pod.metadata.namespace, &pod.metadata.name);
-        let key = PodKey(Scoped { namespace: Name::new(namespace), name: Name::new(name) });
+        let key = crate::lower::pod_key(namespace, name);
         for (resource, count) in world.lowering().counted(&key) {
             // Where the node counts none, a claim of the pod holds them.
             if !counts(world, &pod.spec.node_name, resource) {

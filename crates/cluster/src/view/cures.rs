@@ -39,7 +39,7 @@ impl CuresFound {
     pub(super) fn untried(group: &GroupKey) -> Self {
         let note = words::cures_cut(Some((group.object.namespace.as_str(), &group.to_string())));
         let of_group = Told { cures: Vec::new(), note: Some(note) };
-        Self { of_group, of_pods: BTreeMap::new() }
+        Self { of_group, ..Self::default() }
     }
 
     /// What is said of a pod.
@@ -59,19 +59,18 @@ pub(super) fn cures_of_all(
     options: &ViewOptions,
 ) -> BTreeMap<GroupKey, CuresFound> {
     let mut all = BTreeMap::new();
-    let Some(Trials(mut left)) = options.trials else { return all };
+    let Some(mut left) = options.trials else { return all };
     let mut bench = Bench::default();
     for (at, group) in groups.iter().enumerate() {
-        let waiting = u32::try_from(groups.len() - at).unwrap_or(u32::MAX);
-        let share = left.div_ceil(waiting);
-        let mut trials = Trials(share);
+        let part = left.part(groups.len() - at);
+        let mut trials = part;
         // Asked alone, it has all the trials that there are.
         let alone = groups.len() == 1 && options.alone;
         let of = Of { plan, group, asked, alone };
         if let Some(found) = of.cures(world, &mut bench, known.get(group), &mut trials) {
             all.insert(group.clone(), found);
         }
-        left -= share - trials.0;
+        left.spend(part, trials);
     }
     all
 }
@@ -96,7 +95,7 @@ impl Of<'_> {
         if *trials == Trials(0) {
             let note = Some(self.cut(&self.group.to_string(), self.alone));
             let of_group = Told { cures: Vec::new(), note };
-            return Some(CuresFound { of_group, of_pods: BTreeMap::new() });
+            return Some(CuresFound { of_group, ..CuresFound::default() });
         }
         let info = world.lowering().group(self.group)?;
         let made = if known.is_some() { None } else { account(world, self.plan, self.group, None) };

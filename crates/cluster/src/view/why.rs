@@ -12,7 +12,7 @@ use super::build::{Builder, account, alternatives, held_devices, home_of, look_u
 use super::cures::{CuresFound, cures_of_all};
 use super::members::gates_of;
 use super::schema::{CheckView, Document, NodeView, PodView, VerdictWord, status};
-use crate::lower::{ClaimName, GroupInfo, PodInfo};
+use crate::lower::{ClaimName, GroupInfo, PodInfo, pod_key};
 use crate::plan::{PlanOptions, plan, why_node};
 use crate::words;
 use crate::world::World;
@@ -147,8 +147,7 @@ fn depth(world: &World, object: &ObjectRef) -> Depth {
 
 /// The pod that is asked about, where one is.
 fn pod_asked(object: &ObjectRef) -> Option<PodKey> {
-    let (namespace, name) = (Name::new(&object.namespace), Name::new(&object.name));
-    (object.kind == Kind::Pod).then_some(PodKey(Scoped { namespace, name }))
+    (object.kind == Kind::Pod).then(|| pod_key(&object.namespace, &object.name))
 }
 
 /// The role of a pod in its group.
