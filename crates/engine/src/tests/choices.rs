@@ -2,7 +2,7 @@
 //! on every node.
 
 use super::chance::Chance;
-use super::gangs::of_three_roles;
+use super::gangs::{of_one, of_three_roles};
 use super::world::World;
 use super::{BEST, NOW, Outcome, engine_of};
 use crate::*;
@@ -126,15 +126,7 @@ impl Packed {
                 memory_bytes: *memory_bytes,
                 ..Resources::default()
             };
-            Role {
-                name: Name::new(""),
-                request: Shared::new(Request { resources, ..Request::default() }),
-                min: 0,
-                max: 1,
-                segment: None,
-                first_rank: 0,
-                admits: None,
-            }
+            of_one("", resources)
         };
         group.roles = self.units.iter().flatten().map(role).collect();
         let mut next = 0_u16..;

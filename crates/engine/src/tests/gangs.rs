@@ -546,6 +546,19 @@ fn a_rack_in_use_is_found_behind_many_that_are_free() {
     assert_eq!(cost.harm.fragmentation, 0);
 }
 
+/// A role of one member that may start, with what it asks.
+pub(super) fn of_one(name: &str, resources: Resources) -> Role {
+    Role {
+        name: Name::new(name),
+        request: Shared::new(Request { resources, ..Request::default() }),
+        min: 0,
+        max: 1,
+        segment: None,
+        first_rank: 0,
+        admits: None,
+    }
+}
+
 /// A node with so much CPU, and a gang of members that ask for so much of it, of which any so many start.
 fn any_of(cpus: std::ops::Range<i64>, least: u32, free: i64) -> World {
     let mut world = of_three_roles(&[&[0]], [&[0], &[0], &[0]]);
@@ -555,15 +568,7 @@ fn any_of(cpus: std::ops::Range<i64>, least: u32, free: i64) -> World {
     let group = world.groups.values_mut().next().unwrap();
     let role = |cpu_milli: i64| {
         let resources = Resources { pods: 1, cpu_milli, ..Resources::default() };
-        Role {
-            name: Name::new(&format!("r{cpu_milli}")),
-            request: Shared::new(Request { resources, ..Request::default() }),
-            min: 0,
-            max: 1,
-            segment: None,
-            first_rank: 0,
-            admits: None,
-        }
+        of_one(&format!("r{cpu_milli}"), resources)
     };
     group.roles = cpus.map(role).collect();
     let roles = (0..group.roles.len() as u16).collect();

@@ -17,21 +17,21 @@ const WORLD: &str = include_str!("../worlds/whole.yaml");
 const EIGHT: &str = include_str!("../worlds/eight.yaml");
 const PLACEMENTS: &str = "phalanx.dev/v1alpha1";
 
-/// Whether the version that is asked knows PodGroups. Where it does not, that is said.
-fn has_groups() -> bool {
-    let has = Kubernetes::of_this_run() >= Kubernetes::V1_37;
-    if !has {
+/// A cluster that knows PodGroups; none where the version that is asked does not, which is said.
+fn with_groups(kubelets: bool) -> Option<Setup> {
+    if Kubernetes::of_this_run() < Kubernetes::V1_37 {
         // Past the test runner, which keeps to itself what a test that passes prints.
         let _ = writeln!(std::io::stderr(), "left out: gangs, before 1.37 there is no PodGroup.");
+        return None;
     }
-    has
+    let (gates, apis) = (vec!["GenericWorkload".to_owned()], vec![SCHEDULING.to_owned()]);
+    Some(Setup { gates, apis, kubelets })
 }
 
 #[tokio::test]
 async fn a_gang_is_held_then_committed_then_done() {
-    if has_groups() {
-        let (gates, apis) = (vec!["GenericWorkload".to_owned()], vec![SCHEDULING.to_owned()]);
-        Cluster::test(Setup { gates, apis, kubelets: true }, held_committed_done).await;
+    if let Some(setup) = with_groups(true) {
+        Cluster::test(setup, held_committed_done).await;
     }
 }
 
@@ -62,9 +62,8 @@ async fn held_committed_done(cluster: &mut Cluster) -> Result<(), Failure> {
 
 #[tokio::test]
 async fn a_controller_that_is_killed_in_the_midst_of_a_gang_is_carried_on() {
-    if has_groups() {
-        let (gates, apis) = (vec!["GenericWorkload".to_owned()], vec![SCHEDULING.to_owned()]);
-        Cluster::test(Setup { gates, apis, kubelets: true }, killed_in_the_midst).await;
+    if let Some(setup) = with_groups(true) {
+        Cluster::test(setup, killed_in_the_midst).await;
     }
 }
 
@@ -85,10 +84,9 @@ async fn killed_in_the_midst(cluster: &mut Cluster) -> Result<(), Failure> {
 
 #[tokio::test]
 async fn a_gang_whose_seventh_member_its_kubelet_rejects_runs_whole_or_holds_nothing() {
-    if has_groups() {
-        let (gates, apis) = (vec!["GenericWorkload".to_owned()], vec![SCHEDULING.to_owned()]);
-        // The kubelets are played here.
-        Cluster::test(Setup { gates, apis, kubelets: false }, rejected).await;
+    // The kubelets are played here.
+    if let Some(setup) = with_groups(false) {
+        Cluster::test(setup, rejected).await;
     }
 }
 
